@@ -15,7 +15,7 @@ TEST(Admission, CountsInTotalAndByPeer) {
   EXPECT_TRUE(admission.enter(a));
   EXPECT_FALSE(admission.enter(a));
   EXPECT_TRUE(admission.enter(b));
-  EXPECT_FALSE(admission.enter(b));  // three in all
+  EXPECT_FALSE(admission.enter(b));  // the limit of three in total is reached
   admission.leave(a);
   EXPECT_EQ(admission.total(), 2u);
   EXPECT_TRUE(admission.enter(b));
@@ -33,7 +33,7 @@ TEST(Admission, OneInsteadOfAnother) {
   EXPECT_FALSE(admission.full_for(b));
   admission.enter_instead(a);
   EXPECT_FALSE(admission.enter(a));
-  EXPECT_FALSE(admission.enter(b));  // three in all
+  EXPECT_FALSE(admission.enter(b));  // the limit of three in total is reached
   admission.leave(a);
   EXPECT_FALSE(admission.enter(a));
   EXPECT_TRUE(admission.enter(b));
@@ -45,7 +45,7 @@ TEST(Admission, NoPlaces) {
   EXPECT_EQ(admission.total(), 0u);
 }
 
-// An entry exists while a reference to it does.
+// An entry exists as long as a reference to it exists.
 TEST(PeerTable, SharesOneEntryPerAddress) {
   const auto a = boost::asio::ip::make_address("192.0.2.1"), b = boost::asio::ip::make_address("192.0.2.2");
   PeerTable<int> table;

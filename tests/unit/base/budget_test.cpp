@@ -41,7 +41,7 @@ TEST_F(BudgetTest, AShareIsServedInOrderOfAsking) {
   EXPECT_EQ(first.granted, 60u);
   share.acquire(second, 60);
   share.acquire(third, 10);
-  EXPECT_TRUE(second.waits() && third.waits());  // the small request does not overtake
+  EXPECT_TRUE(second.waits() && third.waits());  // the small request does not overtake the one before it
   EXPECT_TRUE(share.has_waiters());
   share.release(60);
   EXPECT_EQ(second.granted, 60u);
@@ -81,7 +81,7 @@ TEST_F(BudgetTest, LeavesRoomForOthers) {
   EXPECT_TRUE(large.waits());
 }
 
-// However many connections an address opens, another address gets some bytes.
+// Another address still gets some bytes, however many connections one address opens.
 TEST_F(BudgetTest, AnAddressWithManyConnectionsLeavesRoomForOthers) {
   for (int i = 0; i < 200; ++i) grab(connect(a), 3, 1);
   EXPECT_LE(a.used(), 75u);
@@ -98,7 +98,7 @@ TEST_F(BudgetTest, AloneInHavingBytesAConnectionMayHaveAll) {
   EXPECT_FALSE(shares.back().is_awaited());
 }
 
-// A connection at its own bound does not count as starved; one that waits and holds nothing does.
+// A connection is in the way if another one waits and holds nothing. Waiters of the connection itself do not count.
 TEST_F(BudgetTest, TellsWhetherAConnectionIsInTheWay) {
   BudgetShare& greedy = connect(a);
   grab(greedy, 40, 1);
@@ -122,14 +122,14 @@ TEST_F(BudgetTest, PeersAndTheirConnectionsTakeTurns) {
   holder.release(100);
   EXPECT_EQ(crowd[0].granted, 100u);
   shares[1].release(100);
-  EXPECT_EQ(one.granted, 100u);  // although two connections of the other address asked earlier
+  EXPECT_EQ(one.granted, 100u);  // the addresses take turns: `b` is served before the next two connections of `a`
   shares.back().release(100);
   EXPECT_EQ(crowd[1].granted, 100u);
   crowd.clear();
   EXPECT_FALSE(budget.has_waiters());
 }
 
-// Bytes held by calls of a lost connection count against the budget, not against the connection.
+// The bytes of a lost connection's calls count against the budget, but no longer against the share of the connection.
 TEST_F(BudgetTest, MovedBytes) {
   BudgetShare &share = connect(a), &lost = connect(b);
   Waiter first, second;
@@ -142,7 +142,7 @@ TEST_F(BudgetTest, MovedBytes) {
   EXPECT_EQ(budget.used(), 60u);
 }
 
-// The callback of a grant may acquire and release.
+// The callback of a grant may call acquire() and release().
 TEST_F(BudgetTest, MayBeCalledFromAGrant) {
   BudgetShare &share = connect(a), &other = connect(b);
   Waiter first, second, third;

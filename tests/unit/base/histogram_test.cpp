@@ -55,7 +55,7 @@ TEST(HistogramTest, HugeValuesAreCountedAtTheEnd) {
   EXPECT_EQ(one.quantile(1), (std::uint64_t{1} << Histogram::kMaxBits) - 1);
 }
 
-// Quantiles against a sorted list of the same values.
+// Compares the quantiles with those of a sorted list of the same values.
 TEST(HistogramTest, QuantilesAreAtMostAnEighthTooHigh) {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> latency(10, 2);

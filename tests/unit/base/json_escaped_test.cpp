@@ -25,12 +25,12 @@ TEST(JsonEscaped, OtherBytesAreReplaced) {
                          "b"),
             "a" + kReplaced + "b");
   EXPECT_EQ(json_escaped("\x80"), kReplaced);
-  EXPECT_EQ(json_escaped("\xc3"), kReplaced);                                   // cut
-  EXPECT_EQ(json_escaped("\xc0\xaf"), kReplaced + kReplaced);                   // longer than necessary
-  EXPECT_EQ(json_escaped("\xe0\x80\x80"), kReplaced + kReplaced + kReplaced);   // the same
+  EXPECT_EQ(json_escaped("\xc3"), kReplaced);                                   // a truncated sequence
+  EXPECT_EQ(json_escaped("\xc0\xaf"), kReplaced + kReplaced);                   // an overlong encoding
+  EXPECT_EQ(json_escaped("\xe0\x80\x80"), kReplaced + kReplaced + kReplaced);   // an overlong encoding
   EXPECT_EQ(json_escaped("\xed\xa0\x80"), kReplaced + kReplaced + kReplaced);   // a surrogate
   EXPECT_EQ(json_escaped("\xf4\x90\x80\x80").size(), 4 * kReplaced.size());     // beyond U+10FFFF
-  EXPECT_EQ(json_escaped("\xe2\x82\"").substr(2 * kReplaced.size()), R"(\")");  // a quote cannot hide
+  EXPECT_EQ(json_escaped("\xe2\x82\"").substr(2 * kReplaced.size()), R"(\")");  // truncated: the quote stays
 }
 
 TEST(LogFormat, Parse) {

@@ -36,7 +36,7 @@ TEST(WeakGuard, HandlersDoNothingAfterTheObject) {
   EXPECT_EQ(ran, 0);
 }
 
-// The handler is destroyed with the io_context, after its object.
+// The destructor of the io_context destroys the handler after the object is gone.
 TEST(WeakGuard, HandlersThatNeverRun) {
   std::optional<Guarded> object(std::in_place);
   boost::asio::io_context context;

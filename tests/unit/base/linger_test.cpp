@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// More handlers than Linger needs to take a connection for the only active one.
+/// After this many handlers of one connection, Linger considers that connection the only active one.
 constexpr int kMany = 100;
 
 class LingerTest : public testing::Test {
@@ -29,7 +29,7 @@ class LingerTest : public testing::Test {
     context.restart();
     while (!done) ASSERT_NE(runner.run_one(), 0u);
   }
-  /// Handlers of `linger`, each of which waits once. Returns how many of them looked for a message.
+  /// Runs `count` handlers of a connection, each of which waits once; returns how many of them polled for a message.
   static int handlers(Linger& linger, int count, bool found = true) {
     int looked = 0;
     for (int i = 0; i < count; ++i) {
@@ -78,7 +78,7 @@ TEST_F(LingerTest, ARunnerMayEndWithinTheHandler) {
   });
 }
 
-// A wait ends early where other programs want the processor, hence the repetition.
+// Repeats the wait, because a wait ends early when another program needs the processor.
 TEST_F(LingerTest, WaitsForTheMessage) {
   Runner runner(context_, Polling::fixed(1h));
   Linger linger(context_);
@@ -95,7 +95,7 @@ TEST_F(LingerTest, WaitsForTheMessage) {
   EXPECT_GE(runner.counters().found, 1u);
 }
 
-// Other handlers of the context have to wait meanwhile: a wait ends soon, however long the runner polls.
+// A wait blocks the other handlers of the io_context, so it ends soon, however long the runner polls.
 TEST_F(LingerTest, DoesNotWaitLong) {
   Runner runner(context_, Polling::fixed(1h));
   Linger linger(context_);

@@ -29,7 +29,7 @@ class Lender final : public PayloadMemory {
   std::deque<std::vector<std::byte>> lent_;
 };
 
-/// The unreduced stream that a payload stands for.
+/// The unreduced stream of `payload`.
 test::Bytes unreduced(const Payload& payload) {
   test::Bytes out(payload.length, std::byte{0});
   const auto put = [&](std::uint32_t at, const BufferRef& from) {

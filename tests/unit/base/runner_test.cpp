@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Sleeps and wakes `count` times.
+/// Waits for a timer `count` times.
 void sleep_on(boost::asio::io_context& context, Runner& runner, int count) {
   for (int i = 0; i < count; ++i) {
     boost::asio::steady_timer timer(context, 1ms);
@@ -50,7 +50,7 @@ TEST(Runner, IsStopped) {
   EXPECT_EQ(runner.run_one(), 0u);
 }
 
-// A poll that is long enough finds a timer that expires meanwhile; otherwise the runner waits for the timer.
+// A poll that lasts long enough sees the timer expire; otherwise the runner blocks until the timer expires.
 TEST(Runner, WaitsInEachMode) {
   boost::asio::io_context context(1);
   for (const Polling polling : {Polling{}, Polling::off(), Polling::fixed(1h), Polling::fixed(1ns)}) {
@@ -81,12 +81,12 @@ void stay_on_one_processor() {
   CPU_ZERO(&one);
   CPU_SET(first, &one);
   ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-  // Other programs do not displace this thread, if that is permitted: while they do, the runner does not poll.
+  // Tries to keep other programs from displacing this thread: the runner stops polling while they do.
   const sched_param least{1};
   ::sched_setscheduler(0, SCHED_FIFO, &least);
 }
 
-/// Work alternates between two threads on one processor: it arrives only after a thread has yielded, so that after some
+/// Two threads on one processor pass work to each other. Each receives work only after it has yielded, so after some
 /// turns the runner yields before it polls.
 TEST(Runner, YieldsFirstWhereThatBringsWork) {
   boost::asio::io_context here(1);
@@ -112,7 +112,7 @@ TEST(Runner, YieldsFirstWhereThatBringsWork) {
   both.join();
   EXPECT_TRUE(runner.yields_first());
   EXPECT_GE(turns, 8);
-  // Work that is ready is executed nevertheless, and shows that no yield is needed.
+  // The runner runs ready handlers without a yield, and then learns that it need not yield first.
   int done = 0;
   for (int i = 0; i < 100; ++i) boost::asio::post(here, [&] { ++done; });
   while (done < 100) ASSERT_NE(runner.run_one(), 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The decisions of WaitPolicy, in a model on virtual time: a client that calls, a server that answers, and machines on
-// which a wake-up costs from 1 to 300 microseconds.
+// Tests the decisions of WaitPolicy in a model with virtual time: a client calls a server, on machines where a wake-up
+// costs from 1 to 300 microseconds.
 #include "rpcrdma/base/wait_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -17,15 +17,15 @@ using TimePoint = WaitPolicy::TimePoint;
 
 struct Machine {
   Duration wake_up;            ///< cost of a wake-up
-  Duration believed;           ///< cost of a wake-up as the policy has measured it
-  Duration work = 5us;         ///< time that either side works on each message
-  Duration slice{};            ///< time slice of a third thread that computes on the same processor; zero: none
+  Duration believed;           ///< the cost of a wake-up that the policy assumes
+  Duration work = 5us;         ///< time that client and server each work on a message
+  Duration slice{};            ///< time slice of a third thread that computes on this processor; zero: no such thread
   bool one_processor = false;  ///< client and server share a processor
 };
 
 struct Party {
   explicit Party(const Machine& machine, Polling polling = {}) : policy(polling, machine.believed, TimePoint{}) {}
-  /// Puts the policy into the state after a long sleep with polls that found nothing.
+  /// Puts the policy into the state after a long sleep in which polls found nothing.
   void exhaust() {
     while (policy.window(waits_since) != Duration::zero()) policy.missed(1us);
   }
@@ -42,7 +42,7 @@ class Model {
   explicit Model(const Machine& machine, Polling polling = {})
       : machine_(machine), client(machine, polling), server(machine, polling) {}
 
-  /// One call after `think`; returns how long it takes.
+  /// Makes one call after the client has waited for `think`; returns how long the call takes.
   Duration call(Duration think = {}) {
     now_ += think;
     if (think != Duration::zero()) client_idles(think);
@@ -56,13 +56,13 @@ class Model {
     arrives(client);
     return now_ - start;
   }
-  /// How long it takes until calls cost no wake-ups; `most` if they always do.
+  /// Returns how long it takes until calls cost no wake-ups; stops at `most`.
   Duration settles_in(Duration most) {
     const TimePoint start = now_;
     for (int settled = 0; settled < 50 && now_ - start < most;) settled = call() <= 2 * machine_.work ? settled + 1 : 0;
     return now_ - start;
   }
-  /// The mean duration of the calls made during `time`.
+  /// Returns the mean duration of the calls made during `time`.
   Duration mean_in(Duration time, Duration think = {}) {
     const TimePoint end = now_ + time;
     Duration sum{};
@@ -81,7 +81,7 @@ class Model {
  private:
   void server_since(TimePoint since) { server.waits_since = since; }
 
-  /// The client waits between calls: a timer wakes it.
+  /// Between calls, a timer wakes the client.
   void client_idles(Duration think) {
     const TimePoint since = now_ - think;
     const Duration window = client.policy.window(since);
@@ -89,7 +89,7 @@ class Model {
     end_poll(client, think, window);
   }
 
-  /// A message for `party` arrives at now_, which advances until `party` runs.
+  /// Delivers a message to `party` at now_; advances now_ to the time when `party` runs.
   void arrives(Party& party) {
     const Duration waited = now_ - party.waits_since;
     const Duration window = party.policy.window(party.waits_since);
@@ -103,7 +103,7 @@ class Model {
       now_ += machine_.wake_up;
   }
 
-  /// Whether a poll of `window` finds a message that arrives after `waited`.
+  /// Returns whether a poll of `window` finds a message that arrives after `waited`.
   static bool end_poll(Party& party, Duration waited, Duration window) {
     party.polled += std::min(waited, window);
     if (waited <= window) {
@@ -123,7 +123,7 @@ class Model {
 std::vector<Machine> machines() {
   std::vector<Machine> all;
   for (const Duration wake_up : {1us, 5us, 20us, 50us, 140us, 300us})
-    for (const int error : {-2, 1, 2})  // the measurement is wrong by a factor of two
+    for (const int error : {-2, 1, 2})  // -2: the policy assumes half the true cost; 2: twice the true cost
       for (const Duration work : {1us, 5us, 35us})
         all.push_back({wake_up, error < 0 ? Duration(wake_up) / 2 : error * Duration(wake_up), work});
   return all;
@@ -160,7 +160,7 @@ TEST(WaitPolicy, TheyFindTheWayBackAfterAPause) {
   }
 }
 
-// The cost of polls that find nothing: at most 2 % of the time, plus the saved wake-up for each successful poll.
+// Polls that find nothing cost at most 2 % of the time plus one wake-up for each poll that found a message.
 TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   for (const Machine& machine : machines()) {
     for (const int rate : {100, 1000}) {
@@ -177,7 +177,7 @@ TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   }
 }
 
-// Polls, including those that find work, take at most 5 % of the time, unless they save every call its wake-ups.
+// Polls take at most 5 % of the time, except where polling saves the wake-ups of every call.
 TEST(WaitPolicy, WhatPollingCostsAtDifferentRates) {
   for (const int rate : {100, 1000, 10'000}) {
     for (const Duration wake_up : {5us, 20us, 50us, 140us}) {
@@ -215,13 +215,13 @@ TEST(WaitPolicy, OnOneProcessorTheyTakeTurns) {
   }
 }
 
-// A thread that polls while another one computes on its processor loses a slice of 3 ms whenever it yields.
+// If a thread polls while another thread computes on its processor, each yield costs it a time slice of 3 ms.
 TEST(WaitPolicy, LeavesTheProcessorToAThreadThatComputes) {
   for (Machine machine : machines()) {
-    if (machine.work != 35us) continue;  // the model needs longer for the others
+    if (machine.work != 35us) continue;  // with less work per call, the model would have to run longer
     machine.slice = 3ms;
     Model model(machine);
-    model.mean_in(1500ms);  // until the pauses between polls have grown
+    model.mean_in(1500ms);  // runs until the pauses between polls have grown
     model.client.displaced = model.server.displaced = 0;
     const Duration mean = model.mean_in(2s);
     EXPECT_LE(model.client.displaced + model.server.displaced, 6);

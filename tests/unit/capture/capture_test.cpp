@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files of a capture, and what happens if they cannot be written as fast as frames come.
+// The files of a capture; frames are dropped when the disk is slower than the connections.
 #include "rpcrdma/capture/capture.hpp"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct Block {
   std::string body;
 };
 
-/// The blocks of a pcapng file, which must be whole.
+/// The blocks of a pcapng file. Fails if one is incomplete.
 std::vector<Block> blocks_of(const std::string& bytes) {
   std::vector<Block> blocks;
   for (std::size_t at = 0; at + 12 <= bytes.size();) {
@@ -58,7 +58,7 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Two fabrics in memory, of which the client's is captured, and a folder for files.
+/// Two loopback fabrics, the client's captured, and a folder for files.
 class CaptureTest : public testing::Test {
  protected:
   CaptureTest() {
@@ -96,7 +96,7 @@ class CaptureTest : public testing::Test {
     fabric_->start(*client_->qp);
     ASSERT_TRUE(test::run_until(context_, [this] { return client_->established() && server_ != nullptr; }));
   }
-  /// Sends one message, and posts a Receive for another.
+  /// Sends one message, then replaces the Receive that it has used.
   void send() {
     const std::size_t received = server_->log.size();
     ASSERT_FALSE(client_->send(source_->all(), 1));
@@ -104,7 +104,7 @@ class CaptureTest : public testing::Test {
     ASSERT_TRUE(test::run_until(context_, [&] { return server_->log.size() > received; }));
     ASSERT_FALSE(server_->qp->post_receive(sink_->all(), server_->op(0)));
   }
-  /// Waits until the thread of the capture has done something.
+  /// Waits until `done` holds; the thread of the capture makes it true.
   template <class Predicate>
   void await(Predicate done) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
@@ -131,7 +131,7 @@ TEST_F(CaptureTest, FileIsWholeAfterStopAndAfterClose) {
   send();
   capture_->stop();
   send();                                                    // not captured
-  await([this] { return capture_->counts().frames == 6; });  // five of the opening, and one Send
+  await([this] { return capture_->counts().frames == 6; });  // five frames of the connection setup, and one Send
   await([this] { return blocks_of(read_file(file_)).back().type == 5; });
   capture_->start();
   send();
@@ -198,7 +198,7 @@ TEST_F(CaptureTest, RingOfFiles) {
   capture_->close();
   for (const char* name : {"trace.pcapng", "trace.1.pcapng", "trace.2.pcapng"}) {
     const auto blocks = blocks_of(read_file(folder_ / name));
-    EXPECT_TRUE(mentions(blocks, "MPA ID Req Frame")) << name;  // each file shows the opening
+    EXPECT_TRUE(mentions(blocks, "MPA ID Req Frame")) << name;  // each file begins with the connection setup
     EXPECT_EQ(blocks.back().type, 5u) << name;
     EXPECT_LT(fs::file_size(folder_ / name), kSize + 2 * kMessage);
   }
@@ -206,7 +206,7 @@ TEST_F(CaptureTest, RingOfFiles) {
   EXPECT_EQ(capture_->counts().dropped, 0u);
 }
 
-/// A FIFO whose reader does not read is a disk that does not answer.
+/// A FIFO that the test does not read stands for a disk that does not respond.
 TEST_F(CaptureTest, SlowDiskDropsFramesAndDelaysNoWork) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   const Fd reader(::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -215,7 +215,7 @@ TEST_F(CaptureTest, SlowDiskDropsFramesAndDelaysNoWork) {
   connect();
   std::uint64_t sent = 0;
   for (; capture_->counts().dropped < 10; ++sent) send();
-  EXPECT_LT(sent, 1000u);  // the memory is bounded
+  EXPECT_LT(sent, 1000u);  // frames are dropped once the buffer is full
 
   std::string bytes;
   std::vector<char> buffer(65536);

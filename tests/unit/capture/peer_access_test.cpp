@@ -10,7 +10,7 @@ using fabric::Access;
 
 constexpr std::uint32_t kXid = 0x1234;
 
-/// The messages of one call, and the windows that it names.
+/// Passes the messages of one call, and the windows that they name, to a PeerAccess.
 class PeerAccessTest : public testing::Test {
  protected:
   void bind(std::uint32_t handle, std::uint64_t offset, std::uint32_t size, Access access) {
@@ -48,7 +48,7 @@ TEST_F(PeerAccessTest, ReadChunkIsReadBeforeTheReply) {
   ASSERT_EQ(parts.size(), 1u);
   EXPECT_EQ(parts[0].access, Access::remote_read);
   EXPECT_EQ(parts[0].data.size, 50u);
-  EXPECT_TRUE(access_.received(encoded(header())).empty());  // once
+  EXPECT_TRUE(access_.received(encoded(header())).empty());  // each access is reported once
 }
 
 TEST_F(PeerAccessTest, WriteListAndReplyChunkSayWhatWasWritten) {

@@ -18,7 +18,7 @@ class CallPlanTest : public testing::Test {
     const CallShape shape{&payload, results, max_reply, may_reduce, memory.zeros()};
     const error_code status = plan_call(shape, limits, out);
     if (!status) {
-      // [8166-3.3.2-a] [8166-4.2.4-e] every plan fits the threshold
+      // [8166-3.3.2-a] [8166-4.2.4-e] the header and the inline part of every plan fit the threshold
       EXPECT_EQ(out.header_size, wire::encoded_size(out.header));
       EXPECT_LE(out.header_size + total_size(out.inline_stream), limits.send);
       for (const auto& read : out.header.chunks.reads) {
@@ -48,7 +48,7 @@ TEST_F(CallPlanTest, InlineUpToTheThreshold) {
   ASSERT_FALSE(plan(memory.message(1000, {})));
   EXPECT_EQ(out.header.procedure, wire::Procedure::nomsg);
   ASSERT_EQ(out.header.chunks.reads.size(), 1u);
-  EXPECT_EQ(out.header.chunks.reads[0].position, 0u);  // [8166-3.5.3-b]
+  EXPECT_EQ(out.header.chunks.reads[0].position, 0u);  // [8166-3.5.3-b] the Position-Zero Read chunk
   EXPECT_EQ(out.header.chunks.reads[0].target.length, 1000u);
   EXPECT_TRUE(out.inline_stream.empty());
 }
@@ -84,7 +84,7 @@ TEST_F(CallPlanTest, OnlyTheLargestItemMovesIfThatIsEnough) {
   EXPECT_EQ(out.reduced, (ItemFlags{false, true}));
 }
 
-// A chunk makes the header longer: a message that just fitted no longer fits.
+// A chunk makes the header longer, so a message that exactly fitted no longer fits.
 TEST_F(CallPlanTest, ChunksEnlargeTheHeader) {
   ASSERT_FALSE(plan(memory.message(972, {5000})));
   EXPECT_EQ(out.header.procedure, wire::Procedure::msg);
@@ -94,12 +94,12 @@ TEST_F(CallPlanTest, ChunksEnlargeTheHeader) {
   ASSERT_EQ(out.header.chunks.reads.size(), 2u);
   EXPECT_EQ(out.header.chunks.reads[0].position, 0u);
   EXPECT_EQ(out.header.chunks.reads[1].position, 976u);
-  // A Write list makes the header longer, too.
+  // So does a Write list.
   ASSERT_FALSE(plan(memory.message(976, {}), result({5000})));
   EXPECT_EQ(out.header.procedure, wire::Procedure::nomsg);
 }
 
-// [8166-8.2.2.3-a] [8166-8.2.2-a] nothing is reduced: the item travels in the stream, with its pad
+// [8166-8.2.2.3-a] [8166-8.2.2-a] a call that may not be reduced: the item travels in the stream, with its pad
 TEST_F(CallPlanTest, NoReduction) {
   ASSERT_FALSE(plan(memory.message(60, {5001}, 8), result({5000}), 100, false));
   EXPECT_EQ(out.header.procedure, wire::Procedure::nomsg);
@@ -125,7 +125,7 @@ TEST_F(CallPlanTest, WriteChunkOnlyWhereTheResultDoesNotFit) {
   EXPECT_EQ(out.reply_chunk, 0u);
 }
 
-// [8166-4.3.3-a] [8166-6.2-a] the size of a reply includes its header and Write list
+// [8166-4.3.3-a] [8166-6.2-a] the size of a reply includes the transport header and the Write list
 TEST_F(CallPlanTest, ReplyChunkWhereTheLongestReplyDoesNotFit) {
   ASSERT_FALSE(plan(memory.message(60, {}), {}, 996));
   EXPECT_FALSE(out.header.chunks.has_reply_chunk());

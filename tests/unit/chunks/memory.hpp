@@ -6,19 +6,19 @@
 
 namespace rpcrdma::transport {
 
-/// Memory for plans, which use only its addresses.
+/// Memory for plans. A plan uses its addresses, but does not read or write it.
 struct TestMemory {
   std::vector<std::byte> octets = std::vector<std::byte>(1u << 22);
   std::uint32_t used = 64;
 
   BufferRef zeros() { return {octets.data(), 4, 1}; }
-  /// A piece of memory that is not adjacent to any other piece.
+  /// Returns memory that is not adjacent to any other piece.
   BufferRef piece(std::uint32_t size) {
     const BufferRef out{octets.data() + used, size, 1};
     used += size + 16;
     return out;
   }
-  /// A message of `head` bytes, then a count word and an item for each of these lengths, then `tail` bytes.
+  /// Returns a message of `head` bytes, then a count word and an item for each length in `items`, then `tail` bytes.
   Payload message(std::uint32_t head, const std::vector<std::uint32_t>& items, std::uint32_t tail = 0,
                   std::uint32_t parts = 1) {
     Payload out;

@@ -32,7 +32,7 @@ TEST_F(ReadListTest, Empty) {
   EXPECT_FALSE(assemble(0));
 }
 
-// [8166-3.4.5-a] [8166-3.4.5-d] positions count in the unreduced stream, with the pads of earlier items
+// [8166-3.4.5-a] [8166-3.4.5-d] positions are those of the unreduced stream, so they count earlier items and their pads
 TEST_F(ReadListTest, TwoChunksInTheStream) {
   ASSERT_TRUE(parse({{20, {1, 3, 0}}, {20, {2, 2, 7}}, {32, {3, 8, 0}}}));
   ASSERT_EQ(list.chunks().size(), 2u);
@@ -49,7 +49,7 @@ TEST_F(ReadListTest, TwoChunksInTheStream) {
   EXPECT_EQ(payload.length, 52u);
 }
 
-// The list may be in any order; the segments of one position keep their order.
+// The chunks may come in any order; the segments of one chunk keep their order.
 TEST_F(ReadListTest, AnyOrder) {
   ASSERT_TRUE(parse({{32, {3, 8, 0}}, {20, {1, 3, 0}}, {20, {2, 2, 7}}}));
   ASSERT_EQ(list.chunks().size(), 2u);
@@ -58,7 +58,7 @@ TEST_F(ReadListTest, AnyOrder) {
   EXPECT_EQ(list.chunks()[0].segments[1].handle, 2u);
 }
 
-// [8166-3.4.5.2-d] a pad that is in the chunk does not move later items
+// [8166-3.4.5.2-d] a pad sent in the chunk does not change the positions of later items
 TEST_F(ReadListTest, PaddedChunk) {
   ASSERT_TRUE(parse({{20, {1, 5, 0}}, {20, {1, 3, 5}}, {32, {3, 8, 0}}}));
   ASSERT_TRUE(assemble(36));
@@ -80,7 +80,7 @@ TEST_F(ReadListTest, EmptyChunks) {
   EXPECT_EQ(list.chunks().size(), 1u);
 }
 
-// Two chunks claim the same bytes.
+// Chunks that overlap are refused.
 TEST_F(ReadListTest, Overlaps) {
   EXPECT_FALSE(parse({{20, {1, 5, 0}}, {24, {1, 4, 0}}}));
   EXPECT_FALSE(parse({{24, {1, 4, 0}}, {20, {1, 5, 0}}}));
@@ -92,7 +92,7 @@ TEST_F(ReadListTest, OutsideTheStream) {
   EXPECT_FALSE(assemble(20));
   EXPECT_TRUE(assemble(24));
   ASSERT_TRUE(parse({{4, {1, 4, 0}}}));
-  EXPECT_FALSE(assemble(24));  // between XID and message type
+  EXPECT_FALSE(assemble(24));  // the position lies between the XID and the message type
 }
 
 // [8166-8.1.4-a] [8166-3.4.4-c]

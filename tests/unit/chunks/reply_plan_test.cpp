@@ -45,7 +45,7 @@ TEST_F(ReplyPlanTest, SegmentsAreFilledInOrder) {
     EXPECT_EQ(out.header.chunks.write_chunk(0)[i].handle, i + 1);
     EXPECT_EQ(out.header.chunks.write_chunk(0)[i].offset, 1000u);
   }
-  EXPECT_EQ(total_size(out.stream), 48u);  // [8166-3.4.4.4-b] the pad is gone too
+  EXPECT_EQ(total_size(out.stream), 48u);  // [8166-3.4.4.4-b] the stream contains no pad of the item
 }
 
 // [8166-4.3.2.1-a] [8166-4.3.2.2-a] [8166-4.3.2.2-c]

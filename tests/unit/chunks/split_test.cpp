@@ -12,7 +12,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Memory and segments of random sizes, empty ones among them.
+/// Memory and segments of random sizes, some of them zero.
 struct Transfer {
   explicit Transfer(std::uint32_t seed) {
     std::mt19937 random(seed);
@@ -26,7 +26,7 @@ struct Transfer {
     for (const auto& segment : segments) in_segments += segment.length;
     return std::min(in_memory, in_segments);
   }
-  /// The address in memory of each byte, and where in the segments it belongs.
+  /// addresses() lists the local address of each byte; places() lists the handle and offset of each byte.
   std::vector<std::byte*> addresses() const {
     std::vector<std::byte*> out;
     for (const auto& part : parts)
@@ -44,7 +44,7 @@ struct Transfer {
   std::vector<Segment> segments;
 };
 
-// [8166-3.4.6-c] [8166-3.4.4-a] every byte once, in order, never past a segment, within the device's limits
+// [8166-3.4.6-c] [8166-3.4.4-a] each byte is written once, in order, never past a segment, within the device's limits
 TEST(Splitter, Writes) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     const Transfer transfer(seed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The testers' codec against vectors that an independent dissector has decoded (tests/data/stack.hex).
+// Compares the codec of `rpcrdma-conform` with vectors that an independent dissector has decoded
+// (tests/data/stack.hex).
 #include <gmock/gmock.h>
 
 #include "rpcrdma/conform/codec/header.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLengthField = 2, kSendHeader = 18, kMpaHeader = 20;
 
-/// The message of the Send that a vector contains.
+/// Returns the payload of the Send in a vector.
 Bytes message_of(const std::string& name) {
   const Bytes frame = test::load_vectors("stack.hex").at(name);
   const std::size_t ulpdu = std::to_integer<std::size_t>(frame[0]) << 8 | std::to_integer<std::size_t>(frame[1]);
@@ -159,7 +160,7 @@ TEST(Codec, PrivateData) {
   ASSERT_TRUE(found);
   EXPECT_EQ(bytes_of_size(found->send_size), 4096u);
   EXPECT_EQ(found->flags, 1);
-  // At any offset (RFC 8797 section 5.2).
+  // RFC 8797 section 5.2: the private data may start at any offset.
   EXPECT_TRUE(find_private_data(joined(Bytes(3), data)));
   EXPECT_FALSE(find_private_data(data.first(7)));
   EXPECT_FALSE(find_private_data(encode(PrivateData{.version = 2})));
@@ -175,8 +176,8 @@ TEST(Codec, RepliesOfEachKind) {
   EXPECT_EQ(describe(reply({1, 1, 1, 1, 5})), "denied: AUTH_ERROR, auth_stat 5");
   EXPECT_EQ(describe(reply({1, 1, 0, 0, 0, 4})), "GARBAGE_ARGS");
   EXPECT_THROW(reply({1, 0, 0, 0, 0, 0}), DecodeError);     // a call
-  EXPECT_THROW(reply({1, 1, 0, 0, 0, 4, 9}), DecodeError);  // results after GARBAGE_ARGS
-  EXPECT_THROW(reply({1, 1, 0, 0, 500, 0}), DecodeError);   // verifier too long
+  EXPECT_THROW(reply({1, 1, 0, 0, 0, 4, 9}), DecodeError);  // results after the accept_stat GARBAGE_ARGS
+  EXPECT_THROW(reply({1, 1, 0, 0, 500, 0}), DecodeError);   // a verifier that is too long
   EXPECT_THROW(reply({1, 1, 2, 0, 0, 0}), DecodeError);     // reply_stat 2
 }
 

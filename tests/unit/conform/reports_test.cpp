@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-/// What a reporter writes about the sample suite.
+/// Runs the sample suite; returns what the reporter writes.
 std::string written(const std::function<std::unique_ptr<Reporter>(std::FILE*)>& make, std::string_view known = {},
                     const HealthCheck& health = healthy) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::conform {
 
-/// Cases of each level that pass, fail and skip; a case "harm/stops" after which the peer is not healthy.
+/// Cases of each level that pass, fail and skip. After the case "harm/stops" the health check of the peer fails.
 inline Suite sample_suite() {
   Suite suite;
   const auto passing = [](Record&) {};
@@ -27,10 +27,10 @@ inline Suite sample_suite() {
   return suite;
 }
 
-/// The health check of a peer that is well.
+/// A health check that passes.
 inline std::string healthy() { return {}; }
 
-/// Notes what it is told.
+/// Appends a line to `lines` for each call of a reporter's function.
 class NotingReporter final : public Reporter {
  public:
   explicit NotingReporter(std::vector<std::string>& lines) : lines_(lines) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The replies that the tester's server plans, read by the decoders that the tester of servers uses.
+// Decodes the replies of the tester's server with the decoders that the tester of servers uses.
 #include "call.hpp"
 
 #include <gmock/gmock.h>

@@ -100,7 +100,7 @@ TEST_F(ProcessTest, Signals) {
 
 TEST_F(ProcessTest, WhatCannotBeStarted) { EXPECT_THROW(run({"/no/such/program"}), std::system_error); }
 
-/// Reading the FIFO ends when all of its writers, the children of the shell, have ended.
+/// The shell's children are the writers of the FIFO: when all of them have ended, a read from it returns end of file.
 TEST_F(ProcessTest, TheProcessGroupIsKilled) {
   const fs::path fifo = place.local() / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);

@@ -14,7 +14,7 @@ TEST(Credits, StartWithOne) {
   EXPECT_EQ(credits.available(), 0u);
 }
 
-// [8166-3.3.1-a] [8166-3.3.1-c] min(requested, granted) - in flight
+// [8166-3.3.1-a] [8166-3.3.1-c] available = min(requested, granted) - in flight
 TEST(Credits, NeverMoreThanGrantedOrRequested) {
   Credits credits(8);
   credits.grant(100);

@@ -15,9 +15,8 @@ using enum ExchangeEvent;
 constexpr std::array kAllPhases{off, negotiating, heard, announced, active, refused};
 constexpr std::array kAllEvents{announce, init, request, response, update, refusal};
 
-// Walks the table: which events are accepted, and the phase that follows; all others leave the phase as it is.
-// [xchar-4-b] a side that accepts requests, responses or updates accepts all three; [xchar-4-c] it also accepts
-// INIT_XCHAR
+// Walks the table of transitions; any other event leaves the phase as it is. [xchar-4-b] a side that accepts requests,
+// responses or updates accepts all three; [xchar-4-c] it also accepts INIT_XCHAR
 TEST(Exchange, EveryTransition) {
   const std::map<std::pair<ExchangePhase, ExchangeEvent>, ExchangePhase> taken{
       {{negotiating, announce}, announced},
@@ -45,7 +44,7 @@ TEST(Exchange, EveryTransition) {
       const auto expected = taken.find({phase, event});
       EXPECT_EQ(got.reaction == Reaction::take, expected != taken.end());
       EXPECT_EQ(got.next, expected != taken.end() ? expected->second : phase);
-      // [xchar-4-a] without the extension each of the four messages is refused
+      // [xchar-4-a] without the extension, each of the four messages is refused
       const bool message = event != announce && event != refusal;
       EXPECT_EQ(got.reaction == Reaction::refuse, phase == off && message);
       // A second INIT_XCHAR is an error.
@@ -53,7 +52,6 @@ TEST(Exchange, EveryTransition) {
     }
 }
 
-// Every phase can be reached.
 TEST(Exchange, EveryPhaseIsReached) {
   std::map<ExchangePhase, bool> reached{{negotiating, true}, {off, true}};
   for (int round = 0; round < 6; ++round)

@@ -28,7 +28,7 @@ TEST(Backoff, DiffersBetweenClients) {
   EXPECT_TRUE(differs);
 }
 
-// However many bytes connections ask for, some remain for the next one; asking again does not raise the offer.
+// Each connection leaves some bytes for the next one. A connection that asks again is offered nothing more.
 TEST(ReceiveBudget, LeavesSomethingForTheNext) {
   ReceiveBudget budget(8000);
   std::size_t first = budget.offer(0);
@@ -41,7 +41,7 @@ TEST(ReceiveBudget, LeavesSomethingForTheNext) {
     budget.take(next);
     EXPECT_LE(budget.used(), 8000u);
   }
-  budget.take(8000);  // first receives
+  budget.take(8000);  // the first receives of new connections
   EXPECT_EQ(budget.offer(0), 0u);
   EXPECT_EQ(budget.offer(first), 0u);
 }

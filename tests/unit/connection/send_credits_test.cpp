@@ -53,11 +53,11 @@ TEST(SendUnits, WaitersAreServedInOrder) {
   Waiter first(log, 1), second(log, 2), third(log, 3);
   queue.wait(first, 3);
   queue.wait(second, 1);
-  queue.wait(third, 100);  // asks for more than there are, and gets all
+  queue.wait(third, 100);  // asks for more units than exist, and is given all
   all.release(1);
   queue.serve();
-  EXPECT_TRUE(log.empty());                     // the second waiter does not overtake
-  EXPECT_EQ(queue.try_reserve(1).count(), 0u);  // waiters go first
+  EXPECT_TRUE(log.empty());                     // the second waiter does not overtake the first one
+  EXPECT_EQ(queue.try_reserve(1).count(), 0u);  // a reservation does not overtake the waiters
   all.release();
   queue.serve();
   EXPECT_EQ(log, (std::vector<int>{1, 2}));
@@ -78,7 +78,7 @@ TEST(SendUnits, DroppedWaitersAreNotServed) {
   all.release();
   queue.serve();
   EXPECT_TRUE(log.empty());
-  queue.wait(waiter, 1);  // too late: the connection has ended
+  queue.wait(waiter, 1);  // refused: the connection has ended
   EXPECT_FALSE(queue.has_waiters());
 }
 

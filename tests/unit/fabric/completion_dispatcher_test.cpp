@@ -11,8 +11,8 @@
 namespace rpcrdma::fabric {
 namespace {
 
-/// Records the callbacks in one string: E established, a digit for each completion, | end of a batch, R rejected,
-/// D disconnected, o the owner's step after a posted dispatch.
+/// Records each callback as one character: E established, a digit for a completion,
+/// the end of a batch, R rejected, D disconnected, o the owner's step after a posted dispatch.
 class Dispatcher : public testing::Test, public QueuePairEvents, public CompletionDispatcher::Owner {
  protected:
   Dispatcher() { dispatcher_.reserve(8); }
@@ -36,7 +36,7 @@ class Dispatcher : public testing::Test, public QueuePairEvents, public Completi
     log_ += event;
     if (event == trigger_) action_();
   }
-  /// Runs `action` within the callback that `event` names.
+  /// Runs `action` within the callback that is recorded as `event`.
   void when(char event, std::function<void()> action) {
     trigger_ = event;
     action_ = std::move(action);
@@ -60,7 +60,7 @@ TEST_F(Dispatcher, DeliversInOrderAndClosesTheBatch) {
   dispatcher_.establish(info_);
   add(0);
   add(1);
-  dispatcher_.disconnect(FabricError::flushed);  // drops on_established
+  dispatcher_.disconnect(FabricError::flushed);  // drops the pending on_established()
   EXPECT_TRUE(dispatcher_.pending());
   dispatcher_.run();
   EXPECT_EQ(log_, "01|D");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the stack leaves to an adapter: checksums, cutting packets, joining them. The vectors were computed by a program
-// that shares no code with the one under test.
+// Offloads: checksums, segmentation, and joining of segments. The vectors were computed by a program that shares no
+// code with the one under test.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -48,7 +48,7 @@ void complete(Bytes& packet) {
   EXPECT_TRUE(complete_checksum(packet, {Cut::none, 0, true, static_cast<std::uint16_t>(start), 16}));
 }
 
-/// The packet that `packets` are joined to; empty if they cannot be joined.
+/// Joins `packets` into one; returns an empty packet if that is not possible.
 Bytes join(const std::vector<Bytes>& packets, Offload* offload = nullptr) {
   Joiner joiner;
   for (const Bytes& packet : packets) {
@@ -65,7 +65,7 @@ Bytes join(const std::vector<Bytes>& packets, Offload* offload = nullptr) {
   return out;
 }
 
-/// TCP with options, and a payload that differs from byte to byte.
+/// A TCP packet with options. Each byte of its payload differs from the byte before it.
 Bytes packet_of(bool six, std::size_t payload, std::uint16_t fragment_bits = 0x4000, std::uint32_t sequence = 100) {
   Bytes out =
       test::from_hex(six ? "60012345 00000640 fd090000 00000000 00000000 00000001 fd090000 00000000 00000000 00000002"
@@ -148,7 +148,7 @@ TEST(IpoibOffload, CutUdp) {
   EXPECT_EQ(segments[2], test::from_hex("45000021 00074000 401126b1 0a090001 0a090002 1b589c40 000d43db 5b80a5ca ef"));
 }
 
-// A packet that does not match its offload is refused, whatever its length.
+// A packet that is truncated or does not match its offload is refused.
 TEST(IpoibOffload, CutRefuses) {
   for (const bool six : {false, true}) {
     const Bytes whole = packet_of(six, 100);
@@ -192,7 +192,7 @@ TEST(IpoibOffload, ChecksumLiesWithin) {
   }
 }
 
-// What is cut and then joined is the same packet again, and is cut into the same segments.
+// Joining the segments of a packet restores the packet; segmenting that again gives the same segments.
 TEST(IpoibOffload, CutAndJoinIsIdentity) {
   std::mt19937 random(1);
   for (int round = 0; round < 150; ++round) {
@@ -227,8 +227,8 @@ std::pair<Bytes, Bytes> neighbours(bool six, std::uint16_t fragment_bits) {
   return {segments[0], segments[1]};
 }
 
-// Changes each bit of a segment's headers in turn, and corrects the checksums: the segment is not joined to the
-// previous one. Exceptions are the bits of an identification without meaning, and PSH.
+// Changes each bit of a segment's headers in turn, and corrects the checksums: the segment is then not joined to the
+// one before it. Two changes do not prevent joining: of PSH, and of the identification of a packet with DF.
 TEST(IpoibOffload, JoinComparesHeaders) {
   for (const auto& [six, fragment_bits] : {std::pair{false, 0x4000}, {false, 0}, {true, 0}}) {
     const auto [first, second] = neighbours(six, static_cast<std::uint16_t>(fragment_bits));
@@ -283,8 +283,8 @@ TEST(IpoibOffload, JoinablePrefixes) {
   }
 }
 
-// No segment is joined after a shorter segment or one with PSH. A longer segment is not joined. At most 64 segments,
-// and at most 65,535 bytes, are joined.
+// Nothing is joined to a segment that has PSH or is shorter than the segments before it. A segment longer than the ones
+// before it is not joined. At most 64 segments and 65,535 bytes are joined.
 TEST(IpoibOffload, JoinLimits) {
   const auto segment = [](std::size_t payload, std::uint32_t sequence, bool push = false) {
     Bytes out = packet_of(true, payload, 0, sequence);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IP packets as the link sees them, ICMP errors, and the neighbour table.
+// Parsing of IP packets, ICMP errors, and the neighbour table.
 #include <gtest/gtest.h>
 
 #include "ip_packet.hpp"
@@ -30,7 +30,7 @@ Bytes packet6(std::size_t size) {
   return out;
 }
 
-/// The Internet checksum over bytes that include a checksum: 0 if that is correct.
+/// The Internet checksum; 0 if `octets` include a correct checksum.
 std::uint16_t checksum(Octets octets, std::uint32_t start = 0) {
   std::uint32_t sum = start;
   for (std::size_t i = 0; i < octets.size(); ++i) sum += static_cast<std::uint32_t>(octets[i]) << (i % 2 == 0 ? 8 : 0);
@@ -114,8 +114,8 @@ TEST(IpoibIcmp, Unreachable) {
   EXPECT_EQ(Bytes(out.begin() + 40, out.begin() + 42), test::from_hex("0103"));
 }
 
-// No error is made about ICMP errors, later fragments, multicast, and short or malformed packets; one is made about
-// ICMP queries.
+// ICMP errors, later fragments, multicast, and short or malformed packets cause no ICMP error; an ICMP query causes
+// one.
 TEST(IpoibIcmp, WhereNoneMayBeSent) {
   Bytes fragment = packet4(100);
   fragment[7] = std::byte{1};
@@ -128,7 +128,7 @@ TEST(IpoibIcmp, WhereNoneMayBeSent) {
   EXPECT_FALSE(icmp_error(IcmpError::too_big, 50, icmp).empty());
   icmp.resize(20);
   EXPECT_TRUE(icmp_error(IcmpError::too_big, 50, icmp).empty());
-  icmp[0] = std::byte{0x4f};  // claims a header of 60 bytes
+  icmp[0] = std::byte{0x4f};  // the header claims a length of 60 bytes
   EXPECT_TRUE(icmp_error(IcmpError::too_big, 50, icmp).empty());
   Bytes six = packet6(41);
   six[6] = std::byte{58};
@@ -170,7 +170,8 @@ TEST(IpoibNeighbours, LongestPrefix) {
   EXPECT_EQ(table.size(), 5u);
 }
 
-// The addresses learnt from each host are counted, until they move to another host, are replaced, or are forgotten.
+// A host's learnt addresses are counted; an address that moves to another host, is replaced or is forgotten no longer
+// counts.
 TEST(IpoibNeighbours, Learnt) {
   std::byte memory[2];
   Peer& one = reinterpret_cast<Peer&>(memory[0]);

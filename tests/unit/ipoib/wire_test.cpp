@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The encodings of RFC 4391 and RFC 4755, against vectors that tests/data/generate-ipoib.py writes.
+// The encodings of RFC 4391 and RFC 4755, compared with vectors from tests/data/generate-ipoib.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ TEST(IpoibLinkAddress, OnlyTwentyBytes) {
   EXPECT_FALSE(decode_link_address(address));
 }
 
-// [4755-3.3-a] the QPN is compared first, then the GID; the flags do not count; exactly one side accepts
+// [4755-3.3-a] the QPN is compared first, then the GID; the flags are ignored; exactly one side accepts
 TEST(IpoibLinkAddress, CrossingRequests) {
   const LinkAddress least{false, false, 1, gid_of("ffff::")};
   const LinkAddress middle{true, true, 2, gid_of("::1")};
@@ -117,7 +117,8 @@ TEST(IpoibPrivateData, Vectors) {
   EXPECT_EQ(decode_private_data(vector_of("private_data_refusal")), refusal);
 }
 
-// Fewer than eight bytes do not decode. Bytes after the first eight are padding unless they are the whole extension.
+// Fewer than eight bytes do not decode. Bytes after the first eight are ignored, unless they begin with a complete
+// extension.
 TEST(IpoibPrivateData, EveryLength) {
   Bytes data = vector_of("private_data_extended");
   for (std::size_t size = 0; size < data.size(); ++size) {
@@ -143,7 +144,7 @@ TEST(IpoibPrivateData, UnusableExtensionIsNone) {
   }
 }
 
-// [4755-5.1-a] the MTU is the smaller Receive MTU minus the header; without room for a packet there is no connection
+// [4755-5.1-a] the MTU is the smaller Receive MTU minus the header; a connection without room for a packet is refused
 TEST(IpoibPrivateData, ConnectionMtu) {
   EXPECT_EQ(connection_mtu(65524, 2048), 2044u);
   EXPECT_EQ(connection_mtu(2048, 65524), 2044u);

@@ -20,7 +20,7 @@ bool crc_wanted(std::optional<bool> crc, const char* local, const char* peer) {
   return FabricState(context, options, Log{}).wishes({}, at(local), at(peer)).crc;
 }
 
-// [5044-4.4-b] [5044-4.4-k] [5041-3-d] CRCs are on, unless switched off or both addresses are loopback
+// [5044-4.4-b] [5044-4.4-k] [5041-3-d] CRCs are on, unless they are switched off or both addresses are loopback
 TEST(Wishes, CrcByDefault) {
   EXPECT_TRUE(crc_wanted({}, "192.0.2.1", "192.0.2.2"));
   EXPECT_TRUE(crc_wanted({}, "2001:db8::1", "2001:db8::2"));
@@ -32,7 +32,7 @@ TEST(Wishes, CrcByDefault) {
   EXPECT_TRUE(crc_wanted(true, "127.0.0.1", "127.0.0.1"));
 }
 
-// [5040-8.1.1-e] the cap limits whatever depths a queue pair requests
+// [5040-8.1.1-e] the configured maximum limits the depths that a queue pair requests
 TEST(Wishes, ReadDepthsAreCapped) {
   boost::asio::io_context context;
   QueuePairOptions greedy;
@@ -53,7 +53,7 @@ int option_of(Socket& socket, int level, int name) {
   return value;
 }
 
-// [5044-5.1-a] TCP does not delay frames; [5044-7.1.2-m] it detects a peer that is down
+// [5044-5.1-a] TCP_NODELAY is set; [5044-7.1.2-m] keepalives detect a peer that is down
 TEST(Sockets, ArePrepared) {
   boost::asio::io_context context;
   Socket socket(context, boost::asio::ip::tcp::v4());

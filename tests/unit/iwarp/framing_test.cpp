@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// FpduWriter and FpduReader, alone and against each other.
+// FpduWriter and FpduReader, separately and connected to each other.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -50,7 +50,7 @@ struct Kept final : SegmentSink {
   bool drop = false;
 };
 
-/// Acts as a socket: feeds `stream` into the buffers that the reader plans, at most slice() bytes at a time.
+/// Feeds `stream` into the buffers of the reader, as a socket would, at most slice() bytes at a time.
 void feed(FpduReader& reader, Octets stream, const std::function<std::size_t()>& slice) {
   while (!stream.empty()) {
     std::size_t left = std::min(stream.size(), std::max<std::size_t>(slice(), 1));
@@ -81,7 +81,7 @@ Bytes frame(bool crc, bool markers, std::uint32_t count) {
   return writer.drain();
 }
 
-// [5044-4.3-e] [5044-4.4-h] [5044-7.1.2-l] the figures of RFC 5044
+// [5044-4.3-e] [5044-4.4-h] [5044-7.1.2-l] the first figure of RFC 5044 with markers
 TEST(Framing, FirstFrameWithMarkers) {
   const auto vectors = test::load_vectors("marker.hex");
   EXPECT_EQ(to_hex(frame(true, true, 1)), to_hex(vectors.at("first_fpdu")));
@@ -102,7 +102,7 @@ void add_frame(FpduWriter& writer, std::size_t size, const Bytes& payload) {
   writer.end();
 }
 
-// [5044-4.3-c] the second figure: the marker at 0x200 inside a frame that starts at 0x1ec
+// [5044-4.3-c] the second figure of RFC 5044: the marker at 0x200 lies inside a frame that starts at 0x1ec
 TEST(Framing, SecondFrameWithMarkers) {
   FpduWriter writer;
   writer.start(true, true);
@@ -137,7 +137,7 @@ TEST(Framing, MarkerBetweenPadAndCrc) {
   FpduWriter writer;
   writer.start(true, true);
   const Bytes zeros(600);
-  add_frame(writer, 512, zeros);  // 4 + 508 bytes up to the marker, then the CRC
+  add_frame(writer, 512, zeros);  // first marker, 508 bytes up to the pad, second marker, CRC
   const Bytes stream = writer.drain();
   ASSERT_EQ(stream.size(), 4 + 508 + 4 + 4u);
   EXPECT_EQ(to_hex(Octets(stream).subspan(512, 4)), "000001fc");
@@ -233,7 +233,8 @@ TEST_P(FramingWays, SpoiltOctets) {
   }
 }
 
-// Partial writes yield the same stream; cut() finishes the partly written frame and drops all others.
+// advance() by any number of bytes does not change the stream; cut() keeps the rest of a partly written frame and drops
+// all later frames.
 TEST_P(FramingWays, Cut) {
   const Bytes payload(100, std::byte{0x77});
   const auto fill = [&](FpduWriter& writer) {
@@ -256,7 +257,7 @@ TEST_P(FramingWays, Cut) {
     Bytes stream(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(written));
     stream.insert(stream.end(), rest.begin(), rest.end());
     ASSERT_TRUE(std::equal(stream.begin(), stream.end(), all.begin())) << written;
-    writer.begin(send_header(99), {}, 0);  // the stream continues
+    writer.begin(send_header(99), {}, 0);  // a frame after cut() continues the stream
     writer.end();
     const Bytes last = writer.drain();
     stream.insert(stream.end(), last.begin(), last.end());

@@ -21,7 +21,7 @@ StartupFrame request(std::uint16_t inbound, std::uint16_t outbound) {
 }
 
 struct Depths {
-  std::uint16_t their_inbound, their_outbound, our_inbound, our_outbound;  // wanted
+  std::uint16_t their_inbound, their_outbound, our_inbound, our_outbound;  // the depths that each side requests
   std::uint16_t reply_inbound, reply_outbound;
   std::uint32_t inbound, outbound;  // the results on our side
 };

@@ -16,7 +16,7 @@ int tcp_option(Socket& socket, int option) {
   return value;
 }
 
-// The time that a peer has to answer the probes equals the idle time before the first one.
+// A peer has as much time to answer the probes as it may be idle before the first probe.
 TEST(PreparedSocket, AsksASilentPeer) {
   boost::asio::io_context context;
   for (const auto& [keepalive, interval] : {std::pair{60, 10}, std::pair{6, 1}, std::pair{1, 1}}) {
@@ -32,7 +32,7 @@ TEST(PreparedSocket, AsksASilentPeer) {
   }
 }
 
-// A connection inherits the options of its acceptor, so that accepting it takes no further system calls.
+// A connection inherits the options of its acceptor, which saves system calls in accept.
 TEST(PreparedSocket, PassesItsOptionsToConnections) {
   boost::asio::io_context context;
   Acceptor acceptor(context, boost::asio::ip::tcp::v4());
@@ -41,7 +41,7 @@ TEST(PreparedSocket, PassesItsOptionsToConnections) {
   acceptor.listen();
   Socket client(context);
   client.connect(acceptor.local_endpoint());
-  acceptor.non_blocking(false);  // the connection may not have reached its queue yet
+  acceptor.non_blocking(false);  // accept() then waits for the connection
   Socket accepted = acceptor.accept();
   const int on = 1;
   for (const auto& [option, value] :

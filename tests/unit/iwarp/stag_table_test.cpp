@@ -13,7 +13,7 @@ namespace {
 
 TEST(StagTable, FindsWhatIsIn) {
   StagTable table;
-  std::deque<Exposure> exposures(5000);  // grows a few times
+  std::deque<Exposure> exposures(5000);  // the table grows several times
   for (Exposure& exposure : exposures) exposure.segment.handle = table.insert(exposure);
   EXPECT_EQ(table.size(), exposures.size());
   for (Exposure& exposure : exposures) EXPECT_EQ(table.find(exposure.segment.handle), &exposure);
@@ -52,7 +52,7 @@ TEST(StagTable, ErasingAStranger) {
   EXPECT_EQ(table.find(stag), &exposure);
 }
 
-// [5040-8.1.1-c] [8166-8.1.2-a] every bit of a tag is random; no value recurs soon
+// [5040-8.1.1-c] [8166-8.1.2-a] every bit of an STag is random; no value recurs soon
 TEST(StagTable, TagsAreHardToGuess) {
   StagTable table;
   constexpr int kCount = 20000;
@@ -70,7 +70,7 @@ TEST(StagTable, TagsAreHardToGuess) {
     changed += std::popcount(stag ^ last);
     last = stag;
   }
-  EXPECT_GE(seen.size(), kCount - 3u);  // a few random collisions are legitimate
+  EXPECT_GE(seen.size(), kCount - 3u);  // tolerates two random collisions
   for (const int count : ones) EXPECT_NEAR(count, kCount / 2.0, kCount / 25.0);
   EXPECT_NEAR(changed, kCount * 16, kCount);
 }

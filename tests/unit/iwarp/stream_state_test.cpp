@@ -13,7 +13,7 @@ namespace {
 using Name = StreamState::Name;
 using Event = StreamState::Event;
 
-/// All transitions; any other event leaves the state as it is.
+/// All transitions. An event that is not listed leaves the state as it is.
 const std::map<std::pair<Name, Event>, Name> kExpected{
     {{Name::idle, Event::start}, Name::connecting},
     {{Name::idle, Event::disconnect}, Name::closed},
@@ -27,7 +27,7 @@ const std::map<std::pair<Name, Event>, Name> kExpected{
     {{Name::shut_down, Event::peer_end}, Name::closed},
 };
 
-/// The events that lead to each state from the beginning.
+/// The events that lead from the initial state to each state.
 const std::map<Name, std::vector<Event>> kPaths{
     {Name::idle, {}},
     {Name::connecting, {Event::start}},

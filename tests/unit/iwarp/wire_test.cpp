@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The codecs of iWARP, tested with whole frames that an independent dissector has decoded.
+// The iWARP codecs, tested with whole frames that an independent dissector has decoded.
 #include <gtest/gtest.h>
 
 #include "support/hex.hpp"
@@ -92,7 +92,7 @@ TEST(Ddp, MessageNumbersWrap) { EXPECT_EQ(next_msn(0xffffffff), 0u); }
 
 class FpduVector : public testing::TestWithParam<const char*> {};
 
-/// The ULPDU of a whole frame, whose CRC must be good.
+/// Returns the ULPDU of a frame; fails if the CRC is wrong.
 Bytes ulpdu_of(const Bytes& frame) {
   const std::size_t size = Reader(frame).u16();
   EXPECT_EQ(frame.size(), fpdu_size(size));
@@ -101,7 +101,8 @@ Bytes ulpdu_of(const Bytes& frame) {
   return {frame.begin() + 2, frame.begin() + 2 + static_cast<std::ptrdiff_t>(size)};
 }
 
-// [5044-4.1-a] [5041-4.2-a] [5041-4.3-a] [5040-4.1-a] each encodes to the same bytes, and is refused when cut short
+// [5044-4.1-a] [5041-4.2-a] [5041-4.3-a] [5040-4.1-a] each header encodes to the same bytes; each prefix of it is
+// refused
 TEST_P(FpduVector, DdpHeader) {
   const Bytes ulpdu = ulpdu_of(test::load_vectors("stack.hex").at(GetParam()));
   Reader in(ulpdu);
@@ -188,7 +189,7 @@ TerminateCode code_of(std::string_view hex) {
   return message.code;
 }
 
-// [5040-4.8-b] Linux siw orders the bits differently
+// [5040-4.8-b] Linux siw packs the layer and type bits in another order
 TEST(Terminates, OfSiw) {
   EXPECT_EQ(code_of("21030300"), (TerminateCode{1, 2, 3}));
   EXPECT_EQ(code_of("11000300"), (TerminateCode{1, 1, 0}));

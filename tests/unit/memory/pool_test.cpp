@@ -68,7 +68,7 @@ TEST_F(PoolTest, SmallBuffersShareRegions) {
   EXPECT_EQ(pool.counters().regions, 1u);
 }
 
-// Where windows are not exact, a buffer must not share its region.
+// Where a window exposes its whole region, each buffer has a region of its own.
 TEST_F(PoolTest, InexactWindowsGetRegionsOfTheirOwn) {
   const auto fabric = network_.make_fabric("rxe", inexact());
   Pool pool(*fabric);
@@ -102,7 +102,7 @@ TEST_F(PoolTest, IdleSlabsMakeRoomWithinTheLimitOfLockedMemory) {
   const auto other = pool.allocate(2u << 20);
   ASSERT_TRUE(other) << other.error().message();
   EXPECT_EQ(pool.counters().regions, 1u);
-  // No slab is idle now.
+  // No slab is idle at this point.
   fabric_->fail_nth(fabric::LoopbackOperation::register_memory, 1, fabric::FabricError::locked_memory);
   EXPECT_EQ(pool.allocate(4u << 20).error(), fabric::FabricError::locked_memory);
 }

@@ -15,7 +15,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-// A full server accepts a connection once another connection has been idle for some time, longer than first_connect.
+// A server at its connection limit accepts a new connection in place of one that has been idle for idle_grace, which is
+// longer than first_connect here.
 TEST(Connect, AServerThatRejectsIsTriedUntilTheTimeout) {
   boost::asio::io_context context;
   fabric::LoopbackNetwork network(context);

@@ -20,7 +20,7 @@ namespace {
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
-/// If set, determines how many of the `wanted` bytes pread() returns.
+/// If set, limits how many of the `wanted` bytes pread() returns.
 std::atomic<std::size_t (*)(off_t at, std::size_t wanted)> bytes_at = nullptr;
 
 }  // namespace
@@ -61,7 +61,7 @@ class CopyTest : public testing::Test {
   }
   ~CopyTest() override { fs::remove_all(folder_); }
 
-  /// Uploads `content` in pieces of `piece` bytes, as a file that first seemed to have `size` bytes; returns the
+  /// Uploads `content` in pieces of `piece` bytes. The uploader is told that the file has `size` bytes; returns the
   /// outcome.
   Result<void> upload(const std::string& content, std::uint32_t piece, std::optional<std::uint64_t> size = {}) {
     const std::string path = (folder_ / "source").string();
@@ -76,7 +76,7 @@ class CopyTest : public testing::Test {
     return outcome;
   }
 
-  /// Downloads a file that first seemed to have `size` bytes, to a stream; returns what was written.
+  /// Downloads to a stream. The downloader is told that the file has `size` bytes; returns what was written.
   std::string stream(std::uint64_t size) {
     const std::string path = (folder_ / "stream").string();
     const Fd out = std::move(*open_to_write(path, 0600));
@@ -104,7 +104,8 @@ class CopyTest : public testing::Test {
     return Result<std::string>(back);
   }
 
-  /// Serves WRITE, at most `most` bytes at once, and COMMIT, into `stored_`; `unstable_` is what a crash would lose.
+  /// Serves WRITE, at most `most` bytes per call, and COMMIT; the file is `stored_`. `unstable_` lists the ranges that
+  /// a crash loses.
   void serve_writes(std::size_t most) {
     server_.on_write([this, most](const WRITE3args& args, std::string data) {
       if (before_write_) before_write_();
@@ -311,7 +312,7 @@ TEST_F(CopyTest, StreamEndsAtTheFirstEndOfAFileThatGrows) {
   server_.on<nfs3::Read>([&content](const READ3args& args) {
     READ3res result{};
     READ3resok& ok = result.READ3res_u.resok;
-    // The file has 10,000 bytes when its first piece is read, and its full size when the others are read.
+    // The file has 10,000 bytes when its first piece is read, and its full size when later pieces are read.
     const std::string_view now = std::string_view(content).substr(0, args.offset == 0 ? 10000 : content.size());
     const std::string_view part = now.substr(std::min<std::size_t>(args.offset, now.size()), args.count);
     ok.count = static_cast<count3>(part.size());
@@ -335,8 +336,8 @@ TEST_F(CopyTest, UploadsAFileThatHasGrownOrShrunk) {
   }
 }
 
-// The second piece ends early, at the end of the file. Later pieces are read after the file has grown, and one of them
-// has been written before.
+// The read of the second piece meets the end of the file. Then the file grows: later pieces are read in full, and one
+// of them is already written when the read of the second piece returns.
 TEST_F(CopyTest, UploadEndsAtTheFirstEndOfAFileThatGrows) {
   constexpr std::uint32_t kPiece = 65536;
   constexpr std::size_t kEnd = kPiece + 1000;
@@ -363,7 +364,7 @@ TEST_F(CopyTest, UploadEndsAtTheFirstEndOfAFileThatGrows) {
   EXPECT_TRUE(stored_ == content.substr(0, kEnd));
 }
 
-// The pool has room for a few pieces only, as under a limit of locked memory.
+// The pool has room for a few pieces only, as under a low limit of locked memory.
 TEST_F(CopyTest, UploadsThroughASmallPool) {
   constexpr std::uint32_t kPiece = 1 << 20;
   serve_writes(kPiece);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading directories, also those that a server lists without end.
+// Reading directories, including those whose listing never ends.
 #include "rpcrdma/nfs/directory.hpp"
 
 #include <set>

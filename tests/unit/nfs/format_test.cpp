@@ -49,7 +49,7 @@ TEST_F(Format, ListLineAlignsColumns) {
   nfs::Attributes large = small;
   large.type = FileType::directory;
   large.links = 12;
-  large.uid = 4'000'000'000;  // no such user
+  large.uid = 4'000'000'000;  // this uid has no name
   large.gid = 4'000'000'001;
   large.size = 123456;
   ListWidths widths;

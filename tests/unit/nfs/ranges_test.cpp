@@ -90,7 +90,7 @@ TEST(UncommittedRanges, RewritingReplaces) {
   EXPECT_THAT(ranges.commit(kFirst), ElementsAre(Range{0, 40}));
 }
 
-// Compares the ranges with a plain array of bytes.
+// Compares the ranges with an array that has one element for each byte.
 TEST(UncommittedRanges, AgreesWithAModel) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

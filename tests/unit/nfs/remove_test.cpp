@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rm -r while other clients remove files as well, and with a server that lists removed files.
+// rm -r while other clients remove files, too, and with a server that lists files after they have been removed.
 #include <set>
 
 #include "rpcrdma/nfs/copy.hpp"
@@ -8,7 +8,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A server with two directories: number 1 contains the file "a" and directory number 2 as "d", which contains "b".
+/// A server with two directories. Directory 1 is the root: it contains the file "a" and directory 2 as "d". Directory 2
+/// contains the file "b".
 class RemoveBelowTest : public testing::Test {
  protected:
   RemoveBelowTest() : server_(context_) {
@@ -66,9 +67,9 @@ class RemoveBelowTest : public testing::Test {
   std::set<std::string> names_{"a", "d", "b"};
   int listed_ = 0;
   int removals_ = 0;
-  int removed_before_listing_ = 0;  // number of the listing before which another client removes all
-  int removed_before_removal_ = 0;  // number of the removal before which it removes all
-  bool lies_ = false;               // lists removed names
+  int removed_before_listing_ = 0;  // before this READDIRPLUS, another client removes everything
+  int removed_before_removal_ = 0;  // before this REMOVE or RMDIR, another client removes everything
+  bool lies_ = false;               // removed names are still listed
   bool root_is_gone_ = false;
   nfsstat3 gone_ = NFS3ERR_STALE;
 };

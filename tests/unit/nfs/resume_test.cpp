@@ -20,8 +20,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A file whose local file system reports write errors late: at close(2), as network file systems do, or before, at
-/// sync_file_range(2). Both system calls are intercepted, and passed on to the kernel.
+/// A local file whose write errors are reported late: by close(2), as network file systems do, or by
+/// sync_file_range(2). Both calls are intercepted, and passed on to the kernel.
 struct LateError {
   std::string file;
   int of_close = 0;
@@ -116,7 +116,7 @@ class Resume : public testing::Test {
       if (in_between_) std::exchange(in_between_, nullptr)();
       if (args.offset >= breaks_at_) result.status = NFS3ERR_IO;
       if (result.status != NFS3_OK) return result;
-      // A stride is written only after the one before it is committed.
+      // The client commits a stride before it writes the next one.
       const std::uint64_t stride = args.offset / kStride;
       for (const std::uint64_t unsafe : uncommitted_) EXPECT_EQ(unsafe, stride);
       if (args.stable == UNSTABLE) uncommitted_.push_back(stride);
@@ -230,15 +230,15 @@ class Resume : public testing::Test {
   Attributes there_;
   std::vector<std::uint64_t> uncommitted_;  // the strides written since the last COMMIT
   std::uint64_t breaks_at_ = UINT64_MAX;
-  std::function<void()> in_between_;  // runs at the next READ or WRITE
-  std::function<void()> on_restart_;  // runs at the next mark of an upload, or GETATTR of a download
+  std::function<void()> in_between_;  // runs once, in the next READ or WRITE
+  std::function<void()> on_restart_;  // runs once: when an upload marks its target, or in a GETATTR of a download
   std::optional<std::uint32_t> mode_ = 0640;
   Time modified_;           // the mtime in replies to GETATTR
-  bool uploading_ = false;  // GETATTR is for the target, not for the source
+  bool uploading_ = false;  // GETATTR is for the target of an upload, not for the source of a download
   int setattrs_ = 0;
 };
 
-/// Acts as a user other than root, as modes of files do not bind root; restores root at the end.
+/// Changes the effective user to one that file modes bind, as they do not bind root; restores root at the end.
 class AsUser {
  public:
   AsUser() : done_(::seteuid(1234) == 0) {}
@@ -357,7 +357,7 @@ TEST_F(Resume, AnErrorBeforeTheFirstStrideRestoresTheMode) {
 }
 
 TEST_F(Resume, AnUnfinishedFileIsWriteProtectedAndCanBeResumed) {
-  // As modes do not bind root, act as another user if this process is root.
+  // Modes of files do not bind root.
   std::optional<AsUser> user;
   if (::geteuid() == 0) {
     ASSERT_EQ(::chown(folder_.c_str(), 1234, 1234), 0);
@@ -506,7 +506,7 @@ TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
       EXPECT_TRUE(local() == content_);
     }
   }
-  // Interrupts the download for another reason.
+  // The same late error, after the server has interrupted the transfer.
   fs::remove(target());
   breaks_at_ = 2 * kStride + kPiece;
   LateError error{target(), ENOSPC, 0};
@@ -520,7 +520,7 @@ TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
 }
 
 TEST_F(Resume, OnlyRegularFilesAreMarked) {
-  // The target is a device like /dev/null, made for this test.
+  // Makes a device like /dev/null as the target.
   if (::mknod(target().c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0 || !open_to_write(target(), 0))
     GTEST_SKIP() << "mknod is not permitted";
   const std::uint32_t before = local_attributes(target(), false)->mode;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A server for tests of the client, on the loopback fabric: real transport, RPC and XDR; the test supplies the replies.
+// A server for tests of the client: transport, RPC and XDR are the real ones, on the loopback fabric; the test supplies
+// the replies.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -21,7 +22,7 @@ namespace rpcrdma::nfs {
 namespace nfs3 = rpc::nfs3;
 namespace mount3 = rpc::mount3;
 
-/// Conversion between a small number and a handle that holds it.
+/// Converts a small number to a handle, and back.
 nfs_fh3 handle_of(std::uint8_t number);
 std::uint8_t number_of(const nfs_fh3& handle);
 FileHandle file_of(std::uint8_t number);
@@ -33,8 +34,8 @@ class ScriptedServer {
   explicit ScriptedServer(boost::asio::io_context& context);
   ~ScriptedServer();
 
-  /// Serves a procedure without bulk arguments: `answer` returns the result, which may point to memory that outlives
-  /// the call.
+  /// Serves a procedure without bulk arguments: `answer` returns the result. Memory that the result points to must
+  /// outlive the call.
   template <rpc::Procedure P>
   void on(std::function<typename P::Result(const typename P::Args&)> answer) {
     dispatcher_.on<P>([answer = std::move(answer)](rpc::ServerCall<P> call) {
@@ -42,7 +43,7 @@ class ScriptedServer {
       call.reply(result);
     });
   }
-  /// Serves WRITE; `answer` receives the data, too.
+  /// Serves WRITE; `answer` also receives the data.
   void on_write(std::function<WRITE3res(const WRITE3args&, std::string data)> answer);
 
   fabric::LoopbackNetwork& network() noexcept { return network_; }
@@ -67,7 +68,7 @@ class ScriptedServer {
 class Listing {
  public:
   Listing& add(std::string name, std::uint64_t cookie, ftype3 type, std::uint8_t handle);
-  /// An entry without attributes and handle.
+  /// Adds an entry without attributes and handle.
   Listing& add_bare(std::string name, std::uint64_t cookie);
   READDIRPLUS3res result(bool eof);
 

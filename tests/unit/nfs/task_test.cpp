@@ -17,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Runs all other ready handlers first.
+/// Lets all other ready handlers run first.
 asio::awaitable<void> yield() { co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable); }
 
 class TaskTest : public testing::Test {

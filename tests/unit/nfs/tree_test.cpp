@@ -69,7 +69,7 @@ class TreeTest : public testing::Test {
     return outcome;
   }
 
-  /// All paths below the folder of the test, except `into` itself.
+  /// Lists all paths below the folder of the test, except `into` itself.
   std::vector<std::string> everything() {
     std::vector<std::string> out;
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
@@ -171,7 +171,7 @@ TEST_F(TreeTest, DirectoriesWhoseTypeIsNotListedAreCopiedWithTheirFiles) {
     return result;
   });
   std::vector<std::string> expected;
-  for (int i = 0; i < 40; ++i) {  // more than files and walkers at once
+  for (int i = 0; i < 40; ++i) {  // more than the copier opens at once
     const std::string name = "folder" + std::to_string(i);
     listings_[kRoot].add_bare(name, static_cast<cookie3>(i + 1));
     for (const char* each : {"", "/file", "/other"}) expected.push_back("into/" + name + each);
@@ -217,7 +217,7 @@ TEST_F(TreeTest, AFileTakesNoMoreCallsThanItNeeds) {
   std::ofstream(source / "empty").flush();
   std::ofstream(source / "small") << "text";
   CopyOptions how;
-  how.files = 1;  // one after the other
+  how.files = 1;  // one file at a time
   server_.run([&](Client& client) -> asio::awaitable<void> {
     Copier copier(client, problems_, {65536, 65536}, how);
     LocalDirectory from = std::move(*LocalDirectory::open(source.string()));
@@ -276,7 +276,7 @@ class PathTest : public TreeTest {
       const ftype3 type = name == "link" ? NF3LNK : name == "file" ? NF3REG : NF3DIR;
       const std::uint8_t handle = type == NF3LNK ? kLink : type == NF3REG ? kFile : kFolder;
       result.LOOKUP3res_u.resok.object = handle_of(handle);
-      // The reply omits the attributes of files, so that the client must send GETATTR.
+      // The LOOKUP reply has no attributes for a file, so the client must send GETATTR.
       if (type != NF3REG) result.LOOKUP3res_u.resok.obj_attributes = attributes_of_type(type);
       return result;
     });

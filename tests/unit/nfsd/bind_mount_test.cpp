@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An export that is a bind mount, as in a container: the kernel shows no path of an object that has been moved out of
+// An export that is a bind mount, as in a container: the kernel shows no path for an object that has been moved out of
 // the mounted part of the file system.
 #include <fcntl.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ class BindMount : public FileSystemTest {
   std::filesystem::path part() const { return directory_.path() / "part"; }
   std::filesystem::path outside() const { return directory_.path() / "outside"; }
 
-  /// Runs the test in a thread with the mount in a namespace of its own, which ends with the thread.
+  /// Runs the test in a thread, with the mount in a namespace of its own. The namespace ends with the thread.
   template <class Test>
   void with_mount(Test test) {
     const TemporaryDirectory point;
@@ -42,7 +42,7 @@ class BindMount : public FileSystemTest {
   }
 
   void serve() {
-    fs_.reset();  // releases the file of places
+    fs_.reset();  // lets go of the file of places
     PosixOptions options;
     options.root = point_;
     options.hint_file = places();
@@ -55,7 +55,7 @@ class BindMount : public FileSystemTest {
 
   std::filesystem::path places() const { return state_.path() / "places"; }
 
-  /// Makes the mount the root directory of this thread, and mounts /proc in it.
+  /// Makes the mount the root directory of this thread, and mounts /proc below it.
   bool enter() {
     const std::filesystem::path proc = point_ / "proc";
     std::filesystem::create_directory(proc);
@@ -84,7 +84,7 @@ TEST_P(BindMount, WhatIsMovedOutIsStale) {
     std::filesystem::rename(part() / "l", outside() / "l");
     EXPECT_EQ(read(file), Status::ok);
     EXPECT_EQ(fs_->attributes(second).status, Status::stale);
-    serve();  // a new server: the old one would keep the files open for some seconds
+    serve();  // the old server would keep the files open for some seconds
     EXPECT_EQ(read(second), Status::stale);
     std::string text = "changed";
     const BufferRef buffer = ref(text);
@@ -116,7 +116,7 @@ TEST_P(BindMount, WhatIsMovedInsideStays) {
   });
 }
 
-// The kernel shows a path from "/" for objects outside of the root, too.
+// With the mount as its root directory, the server sees a path from "/" even for objects outside of that root.
 TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
   with_mount([&] {
     const Fd inside_part(::open(part().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -136,7 +136,7 @@ TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
   });
 }
 
-/// Without file handles of the kernel, places are always remembered.
+/// Without file handles of the kernel, the server remembers places on every file system.
 class KernelHandles : public BindMount {};
 
 TEST_P(KernelHandles, PlacesAreRememberedForAPartOnly) {

@@ -20,7 +20,7 @@ class ConfigTest : public ::testing::Test {
     EXPECT_TRUE(config) << config.error().text;
     return config ? std::move(*config) : ConfigFile();
   }
-  /// The message for a file with an error, without its beginning "FILE:".
+  /// Returns the error message for the file `text`, without "FILE:" at its start.
   std::string bad(std::string_view text) {
     put(text);
     const auto config = read_config(file_);
@@ -135,7 +135,7 @@ TEST_F(ConfigTest, ErrorsNameTheirLine) {
   begins("[export]\ndirectory = '/x'\n", "1: export: not an array of tables");
   begins("threads = 2\nthreads = 3\n", "2: ");
   begins("threads = \n", "1: ");
-  // Control characters do not reach the message.
+  // Control characters are replaced in the message.
   begins("\"a\\nb\" = 1\n", "1: unknown key 'a?b'");
   begins("crc = \"on\\noff\"\n", "1: crc: not a valid value: 'on?off'");
 }
@@ -155,7 +155,7 @@ TEST_F(ConfigTest, ErrorsInExportsToo) {
   begins("memory = true\nname='/m'\nsize = '1 G'\n", "7: size: ");
   begins("memory = true\nname='/m'\nsize = 0\n", "7: size: ");
   begins("directory = '/b'\nclients = ['10.0.0.0/8',\n'10.0.0.0/33']\n", "7: clients: not an address");
-  // An empty list would mean all clients.
+  // An empty list is refused, because it would mean all clients.
   begins("directory = '/b'\nclients = []\n", "6: clients: not a list, or an empty one");
   begins("directory = '/b'\nsquash = 'no'\n", "6: squash: ");
   begins("directory = '/b'\nanonuid = -1\n", "6: anonuid: ");

@@ -20,7 +20,7 @@ TEST_P(Listing, EveryNameOnce) {
   for (const std::size_t per_reply : {1u, 7u, 1000u, 5000u}) EXPECT_EQ(list(root_, per_reply), expected);
 }
 
-// A name that exists all the time is listed exactly once, whatever is added and removed meanwhile.
+// A listing contains each name that exists throughout exactly once, whatever is added and removed meanwhile.
 TEST_P(Listing, ChangesMeanwhileLoseNothing) {
   std::set<std::string> lasting;
   for (int i = 0; i < 10'000; ++i) {
@@ -39,7 +39,7 @@ TEST_P(Listing, ChangesMeanwhileLoseNothing) {
   for (const std::string& name : seen) EXPECT_LE(seen.count(name), 1u) << name;
 }
 
-// A client whose reply was lost requests the same part again and gets the same entries.
+// A client that lost a reply sends the same cookie again, and receives the same entries.
 TEST_P(Listing, TheSameCookieAgain) {
   for (int i = 0; i < 100; ++i) create(root_, "f" + std::to_string(i));
   DirectoryRequest request;
@@ -65,7 +65,7 @@ TEST_P(Listing, TheSameCookieAgain) {
   EXPECT_EQ(part(ignored), first);
 }
 
-// Entries that an abandoned listing has read ahead do not appear in the next one.
+// The server has read entries ahead for the abandoned listing; they do not appear in the next one.
 TEST_P(Listing, AnAbandonedOneDoesNotAffectTheNext) {
   constexpr std::size_t kPart = 30;
   std::set<std::string> expected{".", ".."};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is on the disk when a change is reported. This file defines fsync() and similar functions in place of the C
-// library's: they record the calls and pass them on to the kernel, unless a test makes one fail.
+// Which data is on the disk when a change is reported as done. This file replaces fsync() and similar functions of the
+// C library: they record the call and pass it to the kernel, unless a test makes it fail.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,12 +24,12 @@ namespace {
 
 /// The flushes that the thread under test makes.
 struct Flushes {
-  std::multiset<std::uint64_t> whole;  // inode numbers
+  std::multiset<std::uint64_t> whole;  // inode numbers of the files passed to fsync()
   std::multiset<std::uint64_t> data;
   std::size_t everything = 0;
   int fail_with = 0;
   std::function<void()> meanwhile;  // runs during each flush
-  std::function<int()> disk;        // if set, replaces the kernel: returns an error or 0
+  std::function<int()> disk;        // if set, is called instead of the kernel: returns an error or 0
 
   long observe(std::multiset<std::uint64_t>& seen, int fd, long call) {
     struct stat s {};
@@ -71,7 +71,7 @@ namespace {
 
 class Durability : public FileSystemTest {
  protected:
-  /// A failed flush is reported to other changes of a directory only if the directory is kept.
+  /// A failed flush of a directory is reported to other changes of it only if the directory is kept open.
   Durability() : FileSystemTest(keeping_directory()) {}
   void SetUp() override {
     FileSystemTest::SetUp();
@@ -80,7 +80,7 @@ class Durability : public FileSystemTest {
   }
   void TearDown() override { observer = nullptr; }
 
-  /// Runs one change; returns what it has flushed.
+  /// Makes one change; returns the flushes that it caused.
   template <class Change>
   const Flushes& flushed_by(Change change) {
     flushes_ = {};
@@ -96,7 +96,7 @@ TEST_P(Durability, NewNamesSynchronizeTheirDirectory) {
   const Fd here(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool in_order = commits_in_order(here.get());
   const std::multiset<std::uint64_t> root{number(root_)};
-  // What must be flushed: the root, and the new object unless the file system's journal stores it with the root.
+  // Each change must flush the root, and also the new object unless the file system's journal commits the two in order.
   const auto with = [&](std::string_view name) {
     std::multiset<std::uint64_t> both = root;
     if (!in_order) both.insert(number(fs_->lookup(caller_, root_, name).node));
@@ -145,7 +145,7 @@ TEST_P(Durability, AnExclusiveCreateSynchronizesItsVerifier) {
   };
   const auto first = flushed_by(create);
   EXPECT_EQ(first.whole, (std::multiset<std::uint64_t>{number(root_), number(file)}));
-  // The same request again, perhaps after a crash: the name may not be on the disk yet.
+  // A retransmission, perhaps after a crash, must flush the name again.
   EXPECT_EQ(flushed_by(create).whole.count(number(root_)), 1u);
 }
 
@@ -167,7 +167,7 @@ TEST_P(Durability, AttributesSynchronizeTheirFile) {
   changes = {};
   changes.mtime = {SetTime::How::client, {5, 5}};
   const auto& all = flushed_by([&] { return fs_->set_attributes(caller_, link, changes, {}).status; });
-  // A symbolic link cannot be opened.
+  // A symbolic link cannot be opened for fsync().
   const Fd top(::open(directory_.path().c_str(), O_RDONLY | O_CLOEXEC));
   const bool in_order = commits_in_order(top.get());
   EXPECT_EQ(all.everything, in_order ? 0u : 1u);
@@ -229,8 +229,8 @@ TEST_P(Durability, AFailedSynchronizationIsReported) {
   EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
 }
 
-/// Two changes of one file at once: the second is made while the flush of the first fails. The kernel reports the
-/// failure to one of them only.
+/// One file is changed twice: the second change is made while the flush of the first one fails. The kernel reports the
+/// failure to one of the two flushes only.
 TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
   const NodeKey file = create(root_, "f");
   const std::filesystem::path path = directory_.path() / "f";
@@ -281,7 +281,7 @@ TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
   }
 }
 
-/// Two names are made in one directory: the second while the flush of the first fails.
+/// Two names are made in one directory, the second while the flush of the first one fails.
 TEST_P(Durability, AFailureIsReportedToAllChangesOfADirectory) {
   ASSERT_EQ(fs_->attributes(root_).status, Status::ok);
   std::promise<void> at_work;
@@ -298,7 +298,7 @@ TEST_P(Durability, AFailureIsReportedToAllChangesOfADirectory) {
     EXPECT_EQ(fs_->create(caller_, root_, "a", {}).status, Status::io);
   });
   at_work.get_future().wait();
-  // Begins its own flush late.
+  // The flush for "b" begins after the failed flush has ended.
   flushes_.meanwhile = [&one] { one.joinable() ? one.join() : void(); };
   EXPECT_EQ(fs_->create(caller_, root_, "b", {}).status, Status::io);
   if (one.joinable()) one.join();
@@ -343,7 +343,7 @@ class FewDescriptors : public Durability {
     PosixOptions options;
     options.root = directory_.path();
     options.max_descriptors = 2;
-    options.max_nodes = 0;  // these tests count the descriptors of a file
+    options.max_nodes = 0;  // a kept object would have one more descriptor
     options.kernel_handles = GetParam() == Kind::posix_handles;
     auto made = make_posix_file_system(options, {});
     ASSERT_TRUE(made);
@@ -359,7 +359,7 @@ class FewDescriptors : public Durability {
   std::size_t times_open(const std::string& name) { return nfsd::times_open(directory_.path() / name); }
 };
 
-/// The descriptor of a file with uncommitted data is kept: without it, an error of writing the data back would be lost.
+/// The descriptor of a file with uncommitted data stays open: closing it would lose an error of the write-back.
 TEST_P(FewDescriptors, AreKeptForWhatHasNotBeenCommitted) {
   const NodeKey file = written("file");
   written("stable", Stable::file_sync);
@@ -399,7 +399,7 @@ TEST_P(FewDescriptors, AreNotClosedBeforeTheDataIsOnTheDisk) {
 INSTANTIATE_TEST_SUITE_P(Backends, FewDescriptors, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
                          [](const auto& test) { return name_of(test.param); });
 
-/// A disk that sometimes loses all unflushed data, and reports that to one fsync only.
+/// A disk that sometimes loses all unflushed data, and reports the loss to one fsync only.
 class ForgetfulDisk {
  public:
   void write(int data) {
@@ -449,7 +449,7 @@ TEST(WriteBacks, LostDataIsNotReportedAsStable) {
       if (is_unstable) {
         file->back->wrote(file);
         if (data % 2 == 0) files.tidy(WriteBacks::Clock::now() + std::chrono::seconds(60));
-        failures = file->back->failures();  // COMMIT follows later
+        failures = file->back->failures();  // COMMIT uses the value from after the WRITE
       }
       const Status status = file->back->sync(file->fd.get(), Stable::file_sync, failures);
       if (status != Status::ok || (is_unstable && verifier != verifier_of_write)) continue;

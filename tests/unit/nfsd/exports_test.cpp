@@ -145,7 +145,7 @@ TEST(HandleCodec, RejectsForgedHandles) {
   std::vector<std::byte> longer = good;
   longer.resize(FileHandle::kMaxSize);
   EXPECT_FALSE(codec.decode(longer)) << "bytes follow the end";
-  // A claimed key length that leaves no room for the tag.
+  // A handle claims a key so long that there is no room for its tag.
   std::array<std::byte, 64> claim{std::byte{1}, std::byte{255}};
   EXPECT_FALSE(codec.decode(claim));
 }
@@ -166,7 +166,8 @@ TEST(StateDir, TheSecretStays) {
   EXPECT_EQ(s.st_mode & 0777u, 0600u);
 }
 
-// The server has no umask: the modes of exported files are those that clients choose.
+// make_state_dir() restricts the modes itself, because the server runs with umask 0: clients choose the modes of
+// exported files.
 TEST(StateDir, OthersCanChangeNeitherItNorItsParents) {
   const TemporaryDirectory top;
   const auto directory = top.path() / "a/b/state";
@@ -278,7 +279,7 @@ TEST_F(Replace, WhatIsNamedAgainStaysOpen) {
   EXPECT_EQ(view_.all().at(0)->name, "/new");
 }
 
-// Closing a file system may block: event loops only drop their references to it.
+// Closing a file system may block, so event loops only drop their references to it.
 TEST_F(Replace, WhatIsNotNamedAgainIsClosedByTidy) {
   ASSERT_TRUE(replace({"memory:/gone"}));
   std::weak_ptr<FileSystem> gone = view_.find(std::string_view("/gone"))->file_system;

@@ -13,7 +13,7 @@ std::string name_of(Kind kind) {
 }
 
 std::unique_ptr<FileSystem> FileSystemTest::make() {
-  fs_.reset();  // releases the file of places
+  fs_.reset();  // lets go of the file of places
   if (GetParam() == Kind::memory) return make_memory_file_system(pages_);
   PosixOptions options;
   options.root = directory_.path();
@@ -30,7 +30,7 @@ void FileSystemTest::SetUp() {
   caller_.uid = 1234;
   caller_.gid = 4321;
   caller_.groups = {77};
-  caller_.sync = false;  // durability has tests of its own
+  caller_.sync = false;  // only the durability tests need synchronous changes
 }
 
 NodeKey FileSystemTest::create(const NodeKey& directory, std::string_view name, std::string_view content) {

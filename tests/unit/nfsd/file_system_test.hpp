@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One fixture for all back ends: each test that uses it runs on every back end.
+// The fixture of the tests that run on every back end.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,11 +17,11 @@
 
 namespace rpcrdma::nfsd {
 
-/// A temporary directory that all users may use.
+/// A temporary directory that every user may write to.
 class TemporaryDirectory {
  public:
   explicit TemporaryDirectory(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-    ::umask(0);  // as the program does
+    ::umask(0);  // as the server does
     std::string text = (parent / "nfsd-test-XXXXXX").string();
     if (::mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
     path_ = text;
@@ -39,7 +39,6 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-/// The back ends.
 enum class Kind { posix_handles, posix_hints, memory };
 std::string name_of(Kind kind);
 
@@ -51,14 +50,14 @@ class FileSystemTest : public ::testing::TestWithParam<Kind> {
   std::unique_ptr<FileSystem> make();
   bool is_posix() const { return GetParam() != Kind::memory; }
 
-  // Common operations, each of which must succeed.
+  // Common operations; the test fails if one does not succeed.
   NodeKey create(const NodeKey& directory, std::string_view name, std::string_view content = {});
   NodeKey mkdir(const NodeKey& directory, std::string_view name);
   Status lookup(const NodeKey& directory, std::string_view name);
   std::string read_all(const NodeKey& node, std::uint32_t at_once = 1u << 20);
   WriteResult write(const NodeKey& node, std::uint64_t offset, std::string_view data, Stable stable = Stable::unstable);
   Attributes stat(const NodeKey& node);
-  /// Lists all names, in replies of at most `per_reply` entries.
+  /// Returns all names, listed in replies of at most `per_reply` entries.
   std::multiset<std::string> list(const NodeKey& directory, std::size_t per_reply,
                                   const std::function<void(std::size_t)>& between = {});
 

@@ -9,14 +9,14 @@
 
 namespace rpcrdma::nfsd {
 
-/// Whether the server keeps objects of the file system at `path` open, and answers from them.
+/// Returns whether the server keeps objects of the file system at `path` open, to answer from them.
 inline bool keeps_objects(const std::filesystem::path& path) {
   const Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   return KeptNodes::usable(fd.get());
 }
 
-/// The usual directory of temporary files, or one on tmpfs if the objects of that one are not kept. In a container /tmp
-/// may be an overlay, whose objects are not.
+/// The usual directory of temporary files, or a tmpfs if the server keeps no objects of that directory open: in a
+/// container, /tmp may be on an overlay.
 inline std::filesystem::path keeping_directory() {
   const std::filesystem::path usual = std::filesystem::temp_directory_path();
   return keeps_objects(usual) ? usual : "/dev/shm";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is answered without blocking, from objects that are kept open: always as it is now, and never more than the
-// blocking calls would tell.
+// Calls answered without blocking, from objects that are kept open: the answers are current, and give a caller nothing
+// that a blocking call would refuse.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -34,7 +34,7 @@ class Kept : public FileSystemTest {
     EXPECT_FALSE(fs_->attributes_at_once(file_)) << "not used yet";
   }
   filesystem::path path() const { return directory_.path() / "d" / "f"; }
-  /// Whether objects are found by the kernel's handles; else places are stored, which may block.
+  /// True if objects are found by the kernel's file handles. Otherwise the server stores places, which may block.
   bool by_handle() const {
     const Fd fd(::open(directory_.path().c_str(), O_PATH | O_CLOEXEC));
     return GetParam() == Kind::posix_handles && make_handle_locator(fd.get(), {}, 1, Log{}) != nullptr;
@@ -44,7 +44,7 @@ class Kept : public FileSystemTest {
     const auto found = fs_->lookup_at_once(caller_, directory, name);
     return found && found->status == Status::ok;
   }
-  /// Repeats `call` until the change before it is so old that rights can be noted.
+  /// Repeats `call` until `known` holds. Rights are remembered only when the last change of the object is old enough.
   template <class Call, class Known>
   static void until_known(Call call, Known known) {
     for (call(); !known(); call()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -165,7 +165,7 @@ TEST_P(Kept, ANameUnderAMountIsHidden) {
     fs_ = make();
     look_up("point");
     const filesystem::path point = directory_.path() / "d" / "point";
-    // The same directory, but another mount of it.
+    // Mounts the directory over itself.
     mounted = ::mount(point.c_str(), point.c_str(), nullptr, MS_BIND, nullptr) == 0;
     if (!mounted) return;
     EXPECT_FALSE(is_found(directory_key_, "point"));
@@ -233,7 +233,7 @@ TEST_P(Kept, ANameThatOnlyTheKernelHasInMemory) {
   }
   EXPECT_EQ(fs_->lookup_at_once(caller_, directory_key_, "other")->node, other);
   EXPECT_TRUE(is_known(other)) << "it is kept now";
-  if (missing) {  // tmpfs does not remember names that are missing
+  if (missing) {  // tmpfs does not remember missing names
     EXPECT_EQ(missing->status, Status::noent);
     EXPECT_TRUE(missing->directory.after);
   }
@@ -263,7 +263,7 @@ TEST_P(Kept, ARecentChangeMayBeFollowedByAnotherOneAtTheSameTime) {
   EXPECT_EQ(rights.find(caller_, object, 7), 4u);
 }
 
-// The names of one object are looked up in turn, on a thread that must not close descriptors.
+// Looks up two names of one object in turn, on a thread that must not close descriptors.
 TEST_P(Kept, ManyNamesOfOneObjectTakeOneDescriptor) {
   const auto open_now = [] {
     return std::distance(filesystem::directory_iterator("/proc/self/fd"), filesystem::directory_iterator());
@@ -317,7 +317,8 @@ TEST_P(Kept, ObjectsAreBoundedAndClosed) {
   EXPECT_EQ(kept.size(), 0u) << "used recently, but kept for long";
 }
 
-/// One thread answers at once, as an event loop, while others change, look up, remove and close what it uses.
+/// One thread answers without blocking, as an event loop does. Others change, look up, remove and close the objects
+/// that it uses.
 TEST_P(Kept, AnswersAreNeverOlderThanACompletedChange) {
   look_up("f");
   ask_access(caller_, file_);
@@ -357,7 +358,7 @@ TEST_P(Kept, AnswersAreNeverOlderThanACompletedChange) {
       fs_->tidy();
     }
   });
-  // Half of the changes come from this machine, half from clients.
+  // Local programs make every second change, clients the rest.
   for (std::uint64_t at = 4; at < 200 || answers < 100; ++at) {
     if (at % 2 == 0) {
       EXPECT_EQ(write(file_, at, "x").status, Status::ok);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An overlay whose layers are on different file systems provides no file handles. It assigns inode numbers to
-// directories itself, and shows other objects with the inode numbers of their layers.
+// directories itself; for other objects it shows the inode numbers of the layers.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -17,8 +17,7 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-/// An overlay of two file systems in memory, in a mount namespace of the thread that made it. The namespace ends with
-/// the thread.
+/// An overlay of two tmpfs, in a mount namespace of the calling thread. The namespace ends with the thread.
 class Overlay {
  public:
   static constexpr int kLowerDirectories = 200;
@@ -81,7 +80,7 @@ void on_overlay(Test test, Overlay::Layers layers = Overlay::Layers::on_two_file
 }
 
 void restart(const Overlay& overlay, std::unique_ptr<FileSystem>& fs) {
-  fs.reset();  // releases the file of places
+  fs.reset();  // lets go of the file of places
   fs = overlay.serve();
 }
 
@@ -97,7 +96,7 @@ struct Twins {
   NodeKey file;
 };
 Twins make_twins(const Overlay& overlay, FileSystem& fs) {
-  // The overlay assigns the next number to each directory that is looked up.
+  // The overlay assigns its next inode number to each directory that is looked up.
   struct stat s {};
   for (int i = 0; i < Overlay::kLowerDirectories; ++i)
     EXPECT_EQ(::stat((overlay.root() / ("below-" + std::to_string(i))).c_str(), &s), 0);
@@ -142,7 +141,7 @@ TEST(OnAnOverlay, ARemovedFileLeavesADirectoryOfItsNumberValid) {
   });
 }
 
-/// Removes all unused objects from the kernel's caches.
+/// Empties the kernel's caches of unused objects of the overlay.
 void forget_directories(const Overlay& overlay) {
   ASSERT_EQ(::mount(nullptr, overlay.root().c_str(), nullptr, MS_REMOUNT, nullptr), 0);
 }
@@ -153,7 +152,7 @@ std::pair<std::int64_t, std::uint32_t> birth(const Overlay& overlay, const char*
   return {s.stx_btime.tv_sec, s.stx_btime.tv_nsec};
 }
 
-/// The name of the file in the directory, or the status as text if the directory cannot be read.
+/// Returns the name of the file in the directory, or the status as text if the directory cannot be read.
 std::string content(FileSystem& fs, const NodeKey& directory) {
   std::string name;
   const Status status = fs.read_directory({}, directory, {}, [&](const DirectoryEntry& entry) {
@@ -163,7 +162,8 @@ std::string content(FileSystem& fs, const NodeKey& directory) {
   return status == Status::ok ? name : "status " + std::to_string(static_cast<int>(status));
 }
 
-// Two directories made within one tick of the kernel's clock have the same birth time; they swap names.
+// Two directories are made within one tick of the kernel's clock, so they have the same birth time. Then they exchange
+// their names.
 TEST(OnAnOverlay, ADirectoryWithAnotherNumberIsStaleOrItself) {
   on_overlay([](const Overlay& overlay) {
     const auto fs = overlay.serve();
@@ -282,7 +282,7 @@ TEST_P(CopiedUp, FilesKeepTheirHandles) {
       for (const NodeKey& file : {written, changed, old}) EXPECT_EQ(seen(*fs, file).size, 4u) << i;
       EXPECT_EQ(write_text(*fs, written, "more"), Status::ok) << i;
     }
-    // A new file of the same name is another object.
+    // A new file with the same name is another object.
     EXPECT_EQ(fs->remove({}, top, "file").status, Status::ok);
     EXPECT_EQ(fs->create({}, top, "file", {}).status, Status::ok);
     EXPECT_EQ(fs->attributes(written).status, Status::stale);

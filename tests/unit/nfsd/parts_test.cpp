@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The small parts below the services: pages, remembered places, I/O threads, access bits.
+// Small parts below the services: pages, bounds of the memory file system, I/O threads, access bits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace {
 TEST(PageStore, IsBoundedAndReusesPages) {
   PageStore store(kSlabSize * 2);
   PageRun pages;
-  const std::size_t all = 2 * kPagesPerSlab - 1;  // one page holds the zeros
+  const std::size_t all = 2 * kPagesPerSlab - 1;  // one page is the shared page of zeros
   ASSERT_TRUE(store.allocate(all, pages));
   EXPECT_EQ(store.in_use(), store.capacity());
   PageRun more;
@@ -201,7 +201,7 @@ TEST(IoPool, UsesAllThreads) {
   together.wait();
 }
 
-// Threads block when the file system of one export hangs.
+// When the file system of one export hangs, its calls block their threads.
 TEST(IoPool, ReplacesBlockedThreadsWithinABound) {
   IoPool pool(2, 5, HandleSecret{});
   std::latch go(1);
@@ -223,7 +223,7 @@ TEST(IoPool, ReplacesBlockedThreadsWithinABound) {
   while (hang != 5) std::this_thread::yield();
   EXPECT_EQ(pool.busy(), 5u);
   go.count_down();
-  while (pool.idle() != 2) std::this_thread::yield();  // the other threads count as spare
+  while (pool.idle() != 2) std::this_thread::yield();  // idle() does not count the extra threads
   pool.join();
   EXPECT_EQ(hang, 0);
   EXPECT_FALSE(too_many);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What users may do with each other's files, which is the same on every back end.
+// What users may do with each other's files. The results are the same on every back end.
 #include <sys/fsuid.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ class Permissions : public FileSystemTest {
   Status set_size(const Caller& who, const NodeKey& node, std::uint64_t size) {
     SetAttributes changes;
     changes.size = size;
-    changes.mtime.how = SetTime::How::server;  // as a client that truncates does
+    changes.mtime.how = SetTime::How::server;  // a client that truncates a file sends this, too
     return fs_->set_attributes(who, node, changes, {}).status;
   }
   Status make(const Caller& who, const NodeKey& directory, std::string_view name) {
@@ -57,7 +57,7 @@ class Permissions : public FileSystemTest {
 
   Caller root_user_;
   Caller other_;
-  Caller member_;  // in the group of the first user
+  Caller member_;  // belongs to the group of `caller_`
 };
 
 TEST_P(Permissions, DataFollowsTheMode) {
@@ -130,7 +130,8 @@ TEST_P(Permissions, NamesFollowTheModeOfTheDirectory) {
   EXPECT_EQ(fs_->attributes(file).status, Status::stale);
 }
 
-// A thread that keeps the identity of its last caller gives no other caller its rights, and loses none of the server's.
+// A thread may keep the identity of its last caller: other callers do not gain that caller's rights, and the server
+// does not lose its own.
 TEST_P(Permissions, AThreadMayKeepTheIdentityOfItsLastCaller) {
   Caller strict = other_;
   strict.sync = true;
@@ -138,7 +139,7 @@ TEST_P(Permissions, AThreadMayKeepTheIdentityOfItsLastCaller) {
     keep_identities();
     const auto open_again = [this] {
       if (!is_posix()) return;
-      act_as_server();  // as any other thread does
+      act_as_server();  // opens the file system as a thread without a kept identity does
       fs_ = FileSystemTest::make();
     };
     const NodeKey mine = mkdir(root_, "mine");
@@ -311,8 +312,8 @@ TEST_P(Permissions, SetIdBitsAreClearedWhenAnotherUserWrites) {
   EXPECT_EQ(stat(file).mode, 0755u) << "only a member of the group may set set-group-id";
 }
 
-// A file has set-group-id, but no execute permission for the group, and a user of another group writes to it: whether
-// the bit stays depends on the kernel; older ones keep it.
+// The file has set-group-id without execute permission for the group, and a user of another group writes to it. Older
+// kernels keep the bit, newer ones clear it.
 TEST_P(Permissions, SetIdBitsWithoutTheGroupsRightToExecute) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 06766), Status::ok);
@@ -435,7 +436,7 @@ TEST_P(Permissions, ARequestIsCheckedAsAWhole) {
 TEST_P(Permissions, WhatIsCreatedBelongsToItsMaker) {
   CreateHow how;
   how.attributes.mode = 0604;
-  how.attributes.uid = 0;  // ignored unless root sends it
+  how.attributes.uid = 0;  // ignored, as only root may set it
   const NodeResult made = fs_->create(other_, root_, "f", how);
   ASSERT_EQ(made.status, Status::ok);
   EXPECT_EQ(made.attributes->uid, other_.uid);

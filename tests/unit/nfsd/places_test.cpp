@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Remembered places, which replace file handles of the kernel: what survives, and what happens to a damaged file.
+// Remembered places, which replace file handles of the kernel: what survives a restart, and what happens to a damaged
+// file.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -81,7 +82,7 @@ TEST_F(Places, SurviveAKilledServer) {
   EXPECT_TRUE(lines_->with("").empty());
 }
 
-// After a crash of the machine, any part of the unsynchronized data may be on the disk.
+// After a crash of the machine, any part of the unsynchronized data may be on the disk, so the file is not used.
 TEST_F(Places, DoNotSurviveAMachineThatWentDown) {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
@@ -249,12 +250,12 @@ TEST(RememberedPlaces, PlacesThatFormForkedCyclesHaveAnEnd) {
   ASSERT_TRUE(fs);
   std::array<std::byte, 17> key{};
   Writer writer(key);
-  writer.u8(2);  // the kind of a key that is found by its places
+  writer.u8(2);  // the type of a key that is found by its places
   writer.u64(kMissing);
   EXPECT_EQ((*fs)->attributes(NodeKey(key)).status, Status::stale);
 }
 
-// A damaged entry is checked like any other.
+// An entry of the file may be damaged; the object that it leads to is compared with the key.
 TEST(RememberedPlaces, AnEntryThatNamesAnotherObjectLeadsNowhere) {
   TemporaryDirectory tree;
   TemporaryDirectory state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of the back end for directories, each by itself.
+// Parts of the back end for directories, tested separately.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
@@ -117,7 +117,7 @@ TEST(Descriptors, AreClosedWhenIdleAndWhenOld) {
   EXPECT_EQ(cache.size(), 0u);
 }
 
-/// Whether the calling thread overrides quotas, and whether it has the right to.
+/// Whether the calling thread overrides quotas at present, and whether it may.
 struct QuotaRight {
   bool effective = false;
   bool permitted = false;
@@ -145,11 +145,12 @@ TEST(Acting, QuotasBindUsersButNotRoot) {
 }
 
 std::uint32_t uid_of_thread() {
-  constexpr auto kInvalid = static_cast<uid_t>(-1);  // changes nothing
+  constexpr auto kInvalid = static_cast<uid_t>(-1);  // an invalid uid: returns the current one, and changes nothing
   return static_cast<std::uint32_t>(::setfsuid(kInvalid));
 }
 
-// A thread that may keep an identity takes the next one directly, and the server's only when it needs that.
+// A thread that may keep an identity changes directly to that of the next caller. It takes the server's identity back
+// only where the server's rights are needed.
 TEST(Acting, AThreadKeepsTheIdentityOfItsLastUser) {
   if (!can_act_as_others()) GTEST_SKIP() << "needs root";
   const Identity one = user(1234);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Properties that only exports of directories have: they survive a restart, and local programs change them.
+// Properties that only exports of directories have: handles survive a restart, and local programs change the files.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +26,7 @@ std::atomic<bool> times_begin_in_1970 = false;
 }  // namespace rpcrdma::nfsd
 
 extern "C" {
-/// If the test requests it, clamps times, as the kernel does on file systems that cannot represent times before 1970.
+/// If the test sets times_begin_in_1970, clamps times as the kernel does on file systems without times before 1970.
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name)
 int futimens(int fd, const timespec times[2]) noexcept {
   timespec clamped[2] = {times[0], times[1]};
@@ -112,7 +112,7 @@ TEST_P(Posix, AFileWithManyNames) {
   EXPECT_EQ(read_all(file), "text");
 }
 
-/// Whether the file system of `path` supports reads that return only cached data.
+/// Returns whether the file system of `path` supports RWF_NOWAIT and has the file in the cache.
 bool reads_cached_data(const filesystem::path& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char byte = 0;
@@ -128,7 +128,7 @@ TEST_P(Posix, ReadsAtOnceWhatIsInMemory) {
   const std::string_view text(reinterpret_cast<const char*>(room.data()), room.size());
 
   fs_ = make();
-  EXPECT_FALSE(at_once(0));  // not open
+  EXPECT_FALSE(at_once(0));  // the file is not open
   EXPECT_EQ(read_all(file), "some text");
   if (reads_cached_data(directory_.path() / "f")) {
     auto got = at_once(0);
@@ -149,7 +149,7 @@ TEST_P(Posix, ReadsAtOnceWhatIsInMemory) {
     EXPECT_TRUE(got->eof);
   }
   EXPECT_FALSE(at_once(~std::uint64_t{0}));
-  // A changed mode requires a new check.
+  // A changed mode requires a new check of the caller's rights.
   filesystem::permissions(directory_.path() / "f", filesystem::perms::none);
   EXPECT_FALSE(at_once(0));
   EXPECT_EQ(read_all(file), "some text");
@@ -175,7 +175,7 @@ TEST_P(Posix, AnExclusiveCreateIsRecognizedAfterARestart) {
     const NodeResult again = fs_->create(caller_, root_, "f", how);
     EXPECT_EQ(again.status, Status::ok) << "the same request again";
     EXPECT_EQ(again.node, made.node);
-    // All bits of the verifier are compared, also the sign bits of the two times that store it.
+    // All bits of the verifier are compared, including the sign bits of the two times that store it.
     for (const std::size_t byte : {0u, 3u, 4u, 7u}) {
       for (const std::byte bit : {std::byte{0x80}, std::byte{1}}) {
         CreateHow other = how;
@@ -306,13 +306,13 @@ TEST_P(Posix, DescriptorsAreBounded) {
   const std::size_t before = open_descriptors();
   for (int i = 0; i < 700; ++i) read_all(create(root_, "f" + std::to_string(i), "x"));
   const PosixOptions bounds;
-  // The files are kept as well; and the root twice, to synchronize it.
+  // The descriptor cache, one descriptor for each kept file, and two of the root for fsync.
   EXPECT_LE(open_descriptors(), before + bounds.max_descriptors + 700 + 2);
   fs_.reset();
   EXPECT_LE(open_descriptors(), before);
 }
 
-// The last two removals each see the other's name before they remove their own.
+// The removals run concurrently, so the last two may each see the other's name still there.
 TEST_P(Posix, AFileWhoseNamesAreRemovedConcurrentlyIsClosed) {
   constexpr int kRounds = 300;
   constexpr int kNames = 8;

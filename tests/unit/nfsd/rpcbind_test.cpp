@@ -8,7 +8,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// "NETID ADDRESS" of each entry of NFS; the entries of MOUNT must be the same.
+/// Returns "NETID ADDRESS" for each entry of NFS. Fails if the entries of MOUNT differ.
 std::vector<std::string> told(std::vector<const char*> tcp, std::vector<const char*> rdma) {
   std::vector<boost::asio::ip::tcp::endpoint> ends[2];
   for (const char* text : tcp) ends[0].push_back(*parse_endpoint(text));

@@ -34,8 +34,8 @@ Report report_of(std::uint64_t calls) {
   return part;
 }
 
-/// The samples of an exposition by name and labels. Fails on a line that is no sample and no comment, on a sample whose
-/// family has no TYPE, and on a sample that is there twice.
+/// Returns the samples of a text in Prometheus format, by name and labels. Fails on a line that is neither a sample nor
+/// a comment, on a sample whose family has no TYPE, and on a sample that appears twice.
 std::map<std::string, double> samples(const std::string& text) {
   std::map<std::string, double> out;
   std::set<std::string> types;
@@ -120,7 +120,7 @@ TEST(PrometheusTest, EscapesLabels) {
   EXPECT_EQ(samples(prometheus_text(report, "")).count(R"(rpcrdma_connections{fabric="a\"b\\c\nd"})"), 1u);
 }
 
-// Nothing that a client chooses becomes a label.
+// Values that clients choose never become labels.
 TEST(PrometheusTest, ConnectionsAndStatusesMakeNoMoreLines) {
   Report many = report_of(10);
   for (std::uint32_t status = 1; status <= 1000; ++status) many.procedures[0].statistics.fail(status);

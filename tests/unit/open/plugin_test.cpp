@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the verbs provider is found and refused; no folder here contains a usable one.
+// How the verbs plug-in is searched for and refused. No folder in these tests contains one that can be loaded.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -26,7 +26,8 @@ class Plugin : public testing::Test {
   error_code open_verbs() {
     return open(context_, boost::asio::ip::make_address("192.0.2.1"), {.provider = Provider::verbs}, Log{}).error();
   }
-  /// An address that is not loopback: for it, the automatic choice looks for a device.
+  /// Opens a fabric for an address that is not loopback, so that the automatic choice looks for a device; returns its
+  /// name.
   std::string_view automatic() {
     auto opened = open(context_, boost::asio::ip::make_address("192.0.2.1"), {}, Log{});
     return opened ? (*opened)->capabilities().name : "none";
@@ -61,7 +62,7 @@ TEST_F(Plugin, BelongsToAnotherBuild) {
   EXPECT_EQ(automatic(), "iwarp");
 }
 
-/// A copy of an error category, like that of a plug-in that cannot see the program's symbols.
+/// A second object of an error category, as in a plug-in that does not share the program's symbols.
 class Copy final : public boost::system::error_category {
  public:
   Copy(std::uint64_t id, const error_category& original) noexcept : error_category(id), original_(original) {}

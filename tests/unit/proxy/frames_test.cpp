@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The proxy's parser, on the vectors of tests/data/stack.hex and on everything that can be missing or wrong in them.
+// The proxy's parser, with the vectors of tests/data/stack.hex, whole, truncated and corrupted.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -44,7 +44,7 @@ constexpr Expected kFpdus[] = {
     {"terminate_mpa_ird", Side::to_client, Kind::terminate},
 };
 
-/// A reader that has read its start-up frame.
+/// Returns a reader that has read the start-up frame of its side.
 FrameReader started(Side side) {
   FrameReader reader(side);
   EXPECT_TRUE(reader.next(vectors().at(side == Side::to_server ? "mpa_req" : "mpa_rep")));
@@ -95,7 +95,7 @@ TEST(Frames, NoPrefixIsAFrame) {
     }
 }
 
-/// An FPDU whose ULPDU is a prefix of that of a vector.
+/// Returns an FPDU with the first `size` bytes of the ULPDU of `fpdu`.
 Bytes cut_ulpdu(const Bytes& fpdu, std::size_t size) {
   Bytes out(pad4(2 + size) + 4);
   Writer writer(out);
@@ -159,8 +159,8 @@ TEST(Frames, ReverseCallsAreToldByTheirRpcHeader) {
 
 TEST(Frames, SegmentsOfAMessage) {
   Bytes first = vectors().at("getattr_call"), second = first, write = vectors().at("rdma_write");
-  first[2] &= ~std::byte{0x40};                           // not the last segment
-  Writer(MutableOctets(second).subspan(16, 4)).u32(100);  // message offset
+  first[2] &= ~std::byte{0x40};                           // clears the Last flag
+  Writer(MutableOctets(second).subspan(16, 4)).u32(100);  // sets the message offset
   FrameReader reader = started(Side::to_server);
   auto frame = reader.next(first);
   EXPECT_TRUE(frame->first && !frame->last);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// On which messages a rule acts, and that a seed decides all the rest.
+// Which messages a rule acts on, and that the seed determines all random choices.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -34,7 +34,7 @@ Director director_of(std::initializer_list<const char*> lines, std::uint64_t see
   return Director(script, seed);
 }
 
-/// Which of ten replies to the client a plan strikes.
+/// Passes ten replies to `plan`; returns the numbers of those on which a rule acts.
 std::vector<int> struck(Plan& plan, Side side = Side::to_client) {
   std::vector<int> out;
   for (int i = 1; i <= 10; ++i)

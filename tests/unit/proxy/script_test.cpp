@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rules as text: what is accepted, and that every mistake is named.
+// Rules as text: which lines are accepted, and the message for each mistake.
 #include <gmock/gmock.h>
 
 #include "script.hpp"

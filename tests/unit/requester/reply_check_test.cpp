@@ -49,7 +49,7 @@ class ReplyCheck : public testing::Test {
   Payload out;
 };
 
-// [8166-3.4.6.1-a] results are the first bytes of their memory
+// [8166-3.4.6.1-a] results occupy the first bytes of their memory
 TEST_F(ReplyCheck, TakesResultsByTheirLengths) {
   set(60, 5, 0, 0);
   ASSERT_FALSE(check());
@@ -75,7 +75,7 @@ TEST_F(ReplyCheck, LongReply) {
   EXPECT_EQ(check(0), TransportError::bad_reply);
 }
 
-// An unused Reply chunk may be missing, be empty, or even be reported as used.
+// If the reply is short, the Reply chunk may be absent, empty, or even have a length.
 TEST_F(ReplyCheck, ReplyChunkOfAShortReply) {
   set(1, 0, 0, 0);
   EXPECT_FALSE(check());
@@ -90,7 +90,7 @@ TEST_F(ReplyCheck, ReplyChunkOfAShortReply) {
   EXPECT_FALSE(check());
 }
 
-// [8166-3.4.6-b] [8166-3.4.6-c]
+// [8166-3.4.6-b] [8166-3.4.6-c] no segment reports more bytes than the call offered, and segments are filled in order
 TEST_F(ReplyCheck, Echo) {
   set(61, 0, 0, 0);
   EXPECT_EQ(check(), TransportError::bad_reply);
@@ -104,7 +104,7 @@ TEST_F(ReplyCheck, Echo) {
   EXPECT_FALSE(check());
 }
 
-// [8166-6.1-d] the reply is too long to be without results, but uses no chunk
+// [8166-6.1-d] the reply uses no chunk, and is longer than a reply without results can be
 TEST_F(ReplyCheck, ResultInlineThoughAChunkWasOffered) {
   set(0, 0, 0, 0);
   EXPECT_FALSE(check(100));

@@ -9,7 +9,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-// [8167-2.4-b] compared with a map, with XIDs that collide
+// [8167-2.4-b] compares the table with a std::map, for XIDs that collide
 TEST(XidTable, FindsWhatIsThereAndNothingElse) {
   std::mt19937 random(5);
   for (const std::uint32_t most : {1u, 3u, 64u}) {
@@ -27,7 +27,7 @@ TEST(XidTable, FindsWhatIsThereAndNothingElse) {
         }
       } else {
         EXPECT_EQ(table.find(xid), nullptr);
-        table.erase(xid);  // does nothing
+        table.erase(xid);  // the XID is absent: no effect
         if (expected.size() < most) {
           auto* slot = reinterpret_cast<CallSlot*>(&slots[random() % slots.size()]);
           table.insert(xid, *slot);

@@ -20,7 +20,7 @@ TEST(FaultyCalls, AreFoundOnceByAddressXidAndContent) {
   EXPECT_TRUE(faulty_calls.take(a, {1, 7}));
   EXPECT_FALSE(faulty_calls.take(a, {1, 7}));
   for (std::uint32_t xid = 0; xid < 300; ++xid) faulty_calls.add(a, {xid, 7});
-  EXPECT_FALSE(faulty_calls.take(a, {43, 7}));  // forgotten, as the number of calls is bounded
+  EXPECT_FALSE(faulty_calls.take(a, {43, 7}));  // evicted, because the number of calls is bounded
   EXPECT_TRUE(faulty_calls.take(a, {44, 7}));
 }
 

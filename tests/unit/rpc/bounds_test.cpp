@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Upper-Layer Binding: eligibility of all procedures, and their reply bounds compared with encoded replies.
+// The Upper-Layer Binding: which items of each procedure are eligible; the bounds of replies, compared with encoded
+// replies.
 #include <gtest/gtest.h>
 
 #include "rpcrdma/rpc/message.hpp"
@@ -14,7 +15,7 @@ namespace {
 using test::OutMessage;
 using test::sample;
 
-/// Bytes of a reply with its header.
+/// The size of a reply with its RPC header.
 template <Procedure P>
 std::uint32_t reply_size(const typename P::Result& result) {
   OutMessage message;
@@ -71,14 +72,15 @@ TEST(Nfs3Bounds, BulkReplies) {
   EXPECT_GE(nfs3::Read::max_reply(all).bulk[0], 0xfffffffcu);
 }
 
-/// `count` limits the size of READDIR3resok (RFC 1813 section 3.3.16). The sample is slightly smaller than its count.
+/// READDIR: `count` limits the size of READDIR3resok (RFC 1813 section 3.3.16). The sample is slightly smaller than
+/// that.
 TEST(Nfs3Bounds, Directories) {
   const auto readdir = nfs3::Readdir::max_reply(sample<READDIR3args>());
   const std::uint32_t listed = reply_size<nfs3::Readdir>(sample<READDIR3res>());
   EXPECT_GE(listed - 28, 3900u);
   EXPECT_LE(listed - 28, 4096u);
   EXPECT_GE(readdir.fixed, 28 + 4096u);
-  // some servers apply the count to the entries only: attributes, verifier, end of list and eof are added
+  // Some servers apply the count to the entries only, so the bound adds attributes, verifier, end of list and eof.
   EXPECT_GE(readdir.fixed, 24 + 4 + 88 + 8 + 8 + 4096u);
   const auto plus = nfs3::Readdirplus::max_reply(sample<READDIRPLUS3args>());
   EXPECT_LE(reply_size<nfs3::Readdirplus>(sample<READDIRPLUS3res>()), plus.fixed);
@@ -108,7 +110,7 @@ std::vector<ProcedureInfo> all_nfs3() {
                Rmdir, Rename, Link, Readdir, Readdirplus, Fsstat, Fsinfo, Pathconf, Commit>();
 }
 
-// [8267-4-a] [8166-3.4.2-a] WRITE data, SYMLINK path, READ data and READLINK path are eligible, and nothing else
+// [8267-4-a] [8166-3.4.2-a] only WRITE data, SYMLINK path, READ data and READLINK path are eligible
 TEST(Nfs3Binding, Eligibility) {
   const auto all = all_nfs3();
   ASSERT_EQ(all.size(), 22u);
@@ -128,7 +130,7 @@ TEST(Nfs3Binding, Idempotency) {
   }
 }
 
-// RFC 8267 section 5.1: MOUNT has no eligible items
+// RFC 8267 section 5.1: MOUNT has no DDP-eligible items.
 TEST(Mount3Binding, NothingIsEligible) {
   using namespace mount3;
   for (const ProcedureInfo& info : infos<Null, Mnt, Dump, Umnt, Umntall, Export>()) {

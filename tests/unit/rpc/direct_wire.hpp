@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Connects the typed client to the typed server without a transport and without allocations: the server decodes what
-// the client encodes, and vice versa. A test may modify replies in between.
+// Connects the typed client to the typed server, without a transport and without allocations: each decodes what the
+// other encodes. A test may modify replies on the way.
 #include <array>
 #include <cstring>
 #include <deque>
@@ -69,7 +69,7 @@ class DirectWire final : public transport::Requester, private transport::Incomin
     handler({});
     call_->done({}, &arrived_);
   }
-  /// Copies an item to the buffer of the client, in one part.
+  /// Copies an item to the client's buffer for its chunk.
   void write(const PayloadItem* item, std::size_t chunk) {
     PayloadItem& out = arrived_.items.emplace_back();
     out.position = PayloadItem::kNoPosition;

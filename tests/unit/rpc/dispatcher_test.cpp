@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dispatcher: which calls reach their handlers, and how the others are answered.
+// The dispatcher: which calls reach their handlers, and the replies to the other calls.
 #include <gtest/gtest.h>
 
 #include <boost/asio/use_awaitable.hpp>
@@ -111,7 +111,7 @@ TEST_F(DispatcherTest, MalformedCredentialsAndHeaders) {
     transport.deliver(call);
     if (size < 8) {
       EXPECT_EQ(call.end, LocalCall::End::failed) << size;
-    } else if (size < 24) {  // XID and message type are complete, so an answer is sent
+    } else if (size < 24) {  // XID and message type are complete, so the call receives a reply
       EXPECT_EQ(outcome(header_of(call)), RpcError::garbage_args) << size;
     } else {
       const bool credential = size < wire.size() - 8;
@@ -126,7 +126,7 @@ TEST_F(DispatcherTest, GarbageArguments) {
   LocalCall& hostile = transport.make(header(1), [](xdr::Encoder& out) { out.u32(0xffffffff); });
   EXPECT_EQ(outcome(header_of(transport.deliver(hostile))), RpcError::garbage_args);
   EXPECT_EQ(served, 0);
-  // RFC 4506 section 4.4: a boolean is 0 or 1
+  // RFC 4506 section 4.4: a boolean is 0 or 1.
   dispatcher.on<nfs3::Setattr>([](ServerCall<nfs3::Setattr> call) { call.reply(sample<SETATTR3res>()); });
   for (const std::uint32_t set_mode : {0u, 2u, 0x80000000u, 0xffffffffu}) {
     LocalCall& set = transport.make(header(2), [set_mode](xdr::Encoder& out) {
@@ -137,7 +137,7 @@ TEST_F(DispatcherTest, GarbageArguments) {
   }
 }
 
-// [8166-6.1-b] a Read chunk in a call without eligible arguments: not processed, and reported
+// [8166-6.1-b] a Read chunk in a call without eligible arguments: the call is not processed, and receives GARBAGE_ARGS
 TEST_F(DispatcherTest, ReducedArgumentThatIsNotEligible) {
   LocalCall& call = transport.make<nfs3::Getattr>(sample<GETATTR3args>(), 5);
   call.message.item(call.message.payload().length, 8);
@@ -175,7 +175,7 @@ TEST_F(DispatcherTest, ResultsThatCannotBeEncoded) {
   EXPECT_EQ(call.reply_octets.size(), 24u);
 }
 
-// [8166-4.5.3-b] if a reply exceeds the memory for it, however small that is, the transport answers the call
+// [8166-4.5.3-b] a reply that exceeds its memory, however small, is answered by the transport
 TEST_F(DispatcherTest, RepliesThatAreTooLong) {
   dispatcher.on<nfs3::Readdir>([](ServerCall<nfs3::Readdir> call) { call.reply(sample<READDIR3res>()); });
   for (const std::uint32_t room : {0u, 24u, 100u, 3000u}) {
@@ -187,7 +187,8 @@ TEST_F(DispatcherTest, RepliesThatAreTooLong) {
   }
 }
 
-// [8166-4.5.4-b] SYSTEM_ERR if there is memory for it; else the transport ends the connection
+// [8166-4.5.4-b] without memory for the reply, the answer is SYSTEM_ERR; without memory even for that, the transport
+// ends the connection
 TEST_F(DispatcherTest, RepliesForWhichMemoryIsMissing) {
   int released = 0;
   dispatcher.on<nfs3::Readdir>([&released](ServerCall<nfs3::Readdir> call) {
@@ -235,7 +236,8 @@ TEST_F(DispatcherTest, ReleaseRunsWhenTheReplyIsSent) {
   EXPECT_TRUE(released);
 }
 
-// [8166-4.3.2-a] a path in unregistered memory is copied to registered memory if there is a Write chunk for it
+// [8166-4.3.2-a] the path is in unregistered memory; if there is a Write chunk for it, it is copied to registered
+// memory
 TEST_F(DispatcherTest, PathsForWriteChunks) {
   static const std::string target = "some/where";
   dispatcher.on<nfs3::Readlink>([](ServerCall<nfs3::Readlink> call) {

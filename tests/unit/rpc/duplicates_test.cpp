@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Resent calls: the duplicate request cache alone, and in use by the dispatcher.
+// Retransmitted calls: the duplicate request cache by itself, and as used by the dispatcher.
 #include <gtest/gtest.h>
 
 #include <boost/asio/post.hpp>
@@ -90,7 +90,7 @@ TEST_F(DuplicatesTest, ResentCallsAttachToACallInProgress) {
   EXPECT_EQ(served, 1);
   EXPECT_EQ(cache.counters().attached, 2u);
   EXPECT_EQ(second.end, LocalCall::End::none);
-  first.outcome = BaseError::cancelled;  // its connection has ended
+  first.outcome = BaseError::cancelled;  // the connection of the first call has ended
   held[0].first.reply(held[0].second);
   test::run_ready(transport.context);
   EXPECT_EQ(test::to_hex(second.reply_octets), test::to_hex(first.reply_octets));
@@ -130,12 +130,12 @@ TEST_F(DuplicatesTest, AnAttachedCallIsRunIfTheFirstOneIsNot) {
   EXPECT_EQ(served, 2);
 }
 
-// A handler that ends without an answer, for lack of memory, may have had its effect.
+// A handler that drops its call, for example for lack of memory, may already have changed something.
 TEST_F(DuplicatesTest, CallsThatWereDroppedRunOnce) {
   hold = true;
   LocalCall& first = run(mkdir(1));
   LocalCall& attached = run(mkdir(1));
-  held.clear();  // dropped
+  held.clear();  // the handler drops its call
   test::run_ready(transport.context);
   EXPECT_EQ(outcome(header_of(first)), RpcError::system_err);
   EXPECT_EQ(test::to_hex(attached.reply_octets), test::to_hex(first.reply_octets));
@@ -256,7 +256,7 @@ TEST_F(DuplicateCacheTest, ManyThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(ran, 500u);  // each call once
+  EXPECT_EQ(ran, 500u);  // each call ran once
   const auto counters = cache.counters();
   EXPECT_EQ(counters.attached, joined);
   EXPECT_EQ(counters.attached + counters.replayed, 3 * 500u);
@@ -275,7 +275,7 @@ TEST(ChecksumTest, CoversEverythingButTheXid) {
   }
 }
 
-// A call that is sent again may be reduced in another way: the new connection may have another inline threshold.
+// A retransmission may be reduced differently, because the new connection may have another inline threshold.
 TEST(ChecksumTest, IsTheSameHoweverTheCallIsReduced) {
   test::Bytes wire;
   for (std::size_t i = 0; i < 40; ++i) wire.push_back(static_cast<std::byte>(i));
@@ -297,7 +297,7 @@ TEST(ChecksumTest, IsTheSameHoweverTheCallIsReduced) {
   EXPECT_EQ(sum({0}), whole);
   EXPECT_EQ(sum({1}), whole);
   EXPECT_EQ(sum({0, 1}), whole);
-  for (const std::size_t other : {4u, 11u, 15u, 27u, 31u, 39u}) {  // between the items, and their lengths
+  for (const std::size_t other : {4u, 11u, 15u, 27u, 31u, 39u}) {  // outside of the items, or in their lengths
     wire[other] ^= std::byte{1};
     EXPECT_NE(sum({}), whole) << other;
     EXPECT_NE(sum({0, 1}), whole) << other;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A minimal transport: delivers calls to a handler in the same process and keeps the replies.
+// A minimal transport: delivers calls to a handler in the same process and stores the replies.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -16,7 +16,7 @@
 
 namespace rpcrdma::test {
 
-/// One call, with the chunks that a peer offers.
+/// One call, with the Write chunks and Read chunks of its peer.
 class LocalCall final : public transport::IncomingCall, private PayloadMemory {
  public:
   enum class End : std::uint8_t { none, sent, discarded, failed };
@@ -28,16 +28,16 @@ class LocalCall final : public transport::IncomingCall, private PayloadMemory {
 
   InMessage message;
   std::vector<std::uint32_t> chunks;  ///< bytes of each Write chunk offered
-  std::vector<Bytes> items;           ///< the data for pull()
+  std::vector<Bytes> items;           ///< the data that pull() delivers
   End end = End::none;
   std::uint32_t xid_word = 0;
   Bytes reply_octets;                              ///< the reply's reduced stream
   Payload reply_items;                             ///< its items
   error_code outcome;                              ///< the status that send() reports
-  bool hold = false;                               ///< send() reports only at finish()
+  bool hold = false;                               ///< send() runs its handler only at finish()
   std::optional<std::uint32_t> reply_room;         ///< bytes of memory for the reply; default: unbounded
-  BaseError no_more = BaseError::buffer_overflow;  ///< the error when the reply exceeds reply_room
-  BuildFailure failure = BuildFailure::none;       ///< the failure of building the reply, as send() found it
+  BaseError no_more = BaseError::buffer_overflow;  ///< the error of an allocation beyond reply_room
+  BuildFailure failure = BuildFailure::none;       ///< why the reply could not be built, read by send()
 
   void finish() {
     Handler handler = std::move(handler_);
@@ -133,7 +133,7 @@ class LocalTransport {
   std::deque<LocalCall> calls_;
 };
 
-/// The header of a reply that was sent.
+/// Returns the RPC header of a reply; fails if none was sent.
 inline rpc::ReplyHeader header_of(const LocalCall& call) {
   EXPECT_EQ(call.end, LocalCall::End::sent);
   const InMessage message{call.reply_octets};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Call and reply headers: round trips of every status, bounds of credentials, truncated headers.
+// Call and reply headers: every status encoded and decoded, bounds of credentials, truncated headers.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -84,7 +84,7 @@ TEST(CallHeaderTest, OtherMessages) {
   }
 }
 
-/// A call whose credential has this flavor, length and body.
+/// A call whose credential has the given flavor, length and body.
 Bytes with_credential(std::uint32_t flavor, std::uint32_t length, const Bytes& body) {
   OutMessage message;
   xdr::Encoder out(message.out());
@@ -99,13 +99,13 @@ TEST(CallHeaderTest, CredentialBodiesAreBounded) {
   CallHeader back;
   EXPECT_EQ(check(with_credential(6, 400, Bytes(400)), back), CallCheck::ok);
   EXPECT_EQ(back.credential.flavor, AuthFlavor::gss);
-  EXPECT_EQ(check(with_credential(0, 4, Bytes(4)), back), CallCheck::ok);  // AUTH_NONE with a body: ignored
+  EXPECT_EQ(check(with_credential(0, 4, Bytes(4)), back), CallCheck::ok);  // AUTH_NONE: the body is ignored
   EXPECT_EQ(check(with_credential(6, 401, Bytes(404)), back), CallCheck::bad_credential);
   EXPECT_EQ(check(with_credential(6, 0xffffffff, Bytes(404)), back), CallCheck::bad_credential);
   EXPECT_EQ(check(with_credential(6, 396, Bytes(4)), back), CallCheck::bad_credential);
 }
 
-/// An AUTH_SYS body that claims this length of the machine name and this number of gids.
+/// An AUTH_SYS body that claims the given length of the machine name and number of gids.
 Bytes sys_body(std::uint32_t name, std::uint32_t gids, std::size_t size) {
   Bytes body(size);
   Writer out(body);
@@ -208,7 +208,7 @@ TEST(ReplyHeaderTest, Malformed) {
                            "00000001 00000001 00000002 00000000 00000000 00000000",     // reply_stat 2
                            "00000001 00000001 00000000 00000000 00000000 00000006",     // accept_stat 6
                            "00000001 00000001 00000001 00000002 00000000 00000000",     // reject_stat 2
-                           "00000001 00000001 00000000 00000000 00000191 00000000"}) {  // verifier of 401
+                           "00000001 00000001 00000000 00000000 00000191 00000000"}) {  // a verifier of 401 bytes
     const InMessage message(from_hex(wire));
     xdr::Decoder in(message.payload());
     ReplyHeader header;

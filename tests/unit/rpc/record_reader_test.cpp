@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Records from a TCP socket, whatever the pieces in which their bytes arrive.
+// Records read from a TCP socket, however their bytes are divided.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -46,7 +46,7 @@ class RecordReaderTest : public ::testing::Test {
     reader.async_read(reader_, [this](error_code status) { ended_ = status; });
     EXPECT_FALSE(ended_) << "the handler must not run within the call";
   }
-  /// Reads a record, with memory for it if the reader asks for that.
+  /// Reads a record; supplies memory for it if the reader asks for some.
   error_code read(RecordReader& reader) {
     begin(reader);
     EXPECT_TRUE(test::run_until(context_, [&] { return ended_.has_value(); }));
@@ -68,7 +68,7 @@ class RecordReaderTest : public ::testing::Test {
   std::optional<error_code> ended_;
 };
 
-// The second record has arrived together with the first one: it is complete before its handler runs.
+// The second record arrives together with the first one, so it is complete before its own handler runs.
 TEST_F(RecordReaderTest, KeepsARecordThatWaitsForItsHandler) {
   RecordReader reader(1000);
   const test::Bytes first(8, std::byte{1}), second(12, std::byte{2});
@@ -163,7 +163,7 @@ TEST_F(RecordReaderTest, WhatAnEarlierConnectionHasSentIsForgotten) {
   ASSERT_EQ(read(reader), error_code());
   begin(reader);
   ASSERT_TRUE(test::run_until(context_, [&] { return reader.partial(); }));
-  // The rest arrives, but its handler has not run when the connection is replaced.
+  // The rest of the record arrives. The connection is replaced before the read handler runs.
   asio::write(writer_, asio::buffer(test::Bytes(10, std::byte{1})));
   error_code ignored;
   reader_.close(ignored);

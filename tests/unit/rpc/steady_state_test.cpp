@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The typed client and server: no allocation in the steady state; malformed replies are detected.
+// The typed client and server allocate nothing in the steady state, and detect malformed replies.
 #include <gtest/gtest.h>
 
 #include <boost/asio/post.hpp>
@@ -165,7 +165,7 @@ TEST_F(SteadyStateTest, ChunkWithoutEligibleResult) {
   EXPECT_EQ(call<nfs3::Read>(read_args(), read_options()), RpcError::bad_reduction);
 }
 
-// [8166-3.4.6.2-c] the length written differs from the count word
+// [8166-3.4.6.2-c] the length in the Write chunk differs from the count word in the stream
 TEST_F(SteadyStateTest, ChunkAndCountDiffer) {
   for (const std::uint32_t written : {1u, 999u, 1001u, 1004u}) {
     wire.tamper = [written](Payload& reply) { reply.items[0].length = written; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of calls over TCP: its bounds, and how it is shared when it is short.
+// Memory of calls over TCP: its bounds, and how it is shared when there is not enough.
 #include <algorithm>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -26,12 +26,12 @@ test::Bytes read_of(std::uint32_t count) {
   return record;
 }
 
-/// Clients with addresses of their own, and calls that have been granted memory for their replies.
+/// Clients with different addresses, and the calls whose replies have been granted memory.
 class MemoryBed : public TcpBed {
  public:
   explicit MemoryBed(TcpServerOptions options) : TcpBed(options) {}
   ~MemoryBed() {
-    server.reset();  // while handlers still hold its calls
+    server.reset();  // ends the server while handlers still hold its calls
     granted.clear();
     refused.clear();
     test::run_ready(context);
@@ -64,7 +64,7 @@ class MemoryBed : public TcpBed {
     socket.connect(endpoint);
     return socket;
   }
-  /// Waits until `calls` calls in all have been given to the handler.
+  /// Waits until the handler has received `calls` calls in total.
   void await_calls(std::uint64_t calls) {
     EXPECT_TRUE(test::run_until(context, [&] { return server->counters().calls == calls; }));
     test::run_ready(context);
@@ -163,7 +163,7 @@ TEST(TcpMemory, AConnectionThatTakesNoRepliesIsClosedWhenOthersWait) {
   asio::async_write(deaf, asio::buffer(calls), [](error_code, std::size_t) {});
   bed.run([](MemoryBed& b) -> asio::awaitable<void> {
     tcp::socket reader = b.connect_from("127.0.0.2");
-    const test::Bytes call = read_of(20000);  // more than the peer that reads no replies leaves
+    const test::Bytes call = read_of(20000);  // more memory than the connection that reads no replies leaves
     test::Bytes reply(4);
     while (b.server->counters().connections != 1 || b.server->counters().accepted != 2) {
       co_await asio::async_write(reader, asio::buffer(call), asio::use_awaitable);
@@ -191,7 +191,7 @@ TEST(TcpMemory, AConnectionThatStopsInARecordIsClosedWhenOthersWait) {
       asio::write(socket, asio::buffer(call));
       return asio::async_read(socket, asio::buffer(reply), asio::use_awaitable);
     };
-    co_await ask(40);  // not counted, not delayed
+    co_await ask(40);  // too short to count against record_budget
     EXPECT_EQ(b.server->counters().connections, 2u);
     co_await ask(50000);
     EXPECT_EQ(reply[7], std::byte{5});
@@ -212,7 +212,7 @@ TEST(TcpMemory, RecordStoreReturnsAtMostTwiceTheSizeAskedFor) {
   store.put(std::move(large));
   store.clear();
   for (int i = 0; i < 20; ++i) store.put(store.take(std::size_t{1} << 20));
-  store.put(Record(std::size_t{9} << 20));  // more than it keeps
+  store.put(Record(std::size_t{9} << 20));  // more than the store keeps
   EXPECT_LT(store.take(std::size_t{9} << 20).capacity(), (std::size_t{18} << 20) + 1);
 }
 

@@ -92,7 +92,7 @@ TEST(TcpTest, TooManyOrTooSmallResultBuffers) {
     args.count = into.size + 1;  // [8166-4.3.2.2-b]
     auto [small, none_either] = co_await b.client->async_call<nfs3::Read>(args, CallOptions().into(one), kTuple);
     EXPECT_EQ(small, BaseError::invalid_argument);
-    args.count = into.size;  // and the reply has more than was requested
+    args.count = into.size;  // the reply then has more data than was requested
     auto [more, nothing] = co_await b.client->async_call<nfs3::Read>(args, CallOptions().into(one), kTuple);
     EXPECT_EQ(more, RpcError::bad_reply);
   }(bed, part));
@@ -234,7 +234,7 @@ asio::awaitable<void> send_and_await_close(asio::ip::tcp::endpoint server, test:
 TEST(TcpTest, HostileRecordsEndTheirConnectionOnly) {
   TcpBed bed({.max_record = 4096});
   serve_files(bed.dispatcher);
-  for (const char* hex : {"80001001 00000000",                       // longer than allowed
+  for (const char* hex : {"80001001 00000000",                       // longer than max_record
                           "ffffffff",                                // much longer
                           "00000000 00000000",                       // fragments without end
                           "80000000",                                // an empty record
@@ -262,7 +262,7 @@ TEST(TcpTest, HalfARecordMarkDelaysNoOtherAndTimesOut) {
   }(bed));
 }
 
-// The timer of a connection without calls does not fire periodically.
+// The timer of a connection without calls is not periodic.
 TEST(TcpTest, AnIdleConnectionCausesNoWork) {
   TcpBed bed({.idle_timeout = std::chrono::seconds(3), .pressed_timeout = std::chrono::seconds(1)});
   asio::ip::tcp::socket idle(bed.context);
@@ -281,7 +281,7 @@ TEST(TcpTest, FragmentsAreJoined) {
   bed.run([](TcpBed& b) -> asio::awaitable<void> {
     asio::ip::tcp::socket socket(b.context);
     co_await socket.async_connect(b.endpoint, asio::use_awaitable);
-    const test::Bytes wire = test::from_hex(  // a call of NULL in three fragments, cut inside words
+    const test::Bytes wire = test::from_hex(  // a call of NULL in three fragments, divided within words
         "00000006 00000005 0000"
         "00000003 000000"
         "8000001f 000002 000186a3 00000003 00000000 00000000 00000000 00000000 00000000");
@@ -331,7 +331,7 @@ TEST(TcpTest, APeerThatTakesNoRepliesTimesOut) {
       const test::Bytes one = read_record(i);
       calls.insert(calls.end(), one.begin(), one.end());
     }
-    // This may block, because the server stops reading calls while the client does not read replies.
+    // The write may stop in the middle: the server stops reading calls while the client does not read replies.
     co_await asio::async_write(socket, asio::buffer(calls), kTuple);
   }(bed, deaf));
   EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().calls > 4; }));

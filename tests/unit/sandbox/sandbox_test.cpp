@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each test enters the sandbox in a child process, as there is no way out.
+// Each test enters the sandbox in a child process, because a process cannot leave it.
 #include "rpcrdma/nfsd/sandbox/sandbox.hpp"
 
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ using testing::HasSubstr;
 
 constexpr int kFailedToEnter = 99;
 
-/// The wait status of a child that enters the sandbox and returns what `body` does.
+/// Enters the sandbox in a child process that then exits with the result of `body`; returns its wait status.
 int status_of(SandboxMode mode, const SandboxNeeds& needs, const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -50,18 +50,18 @@ int status_of(SandboxMode mode, const SandboxNeeds& needs, const std::function<i
   return status;
 }
 
-/// The exit code, for bodies that return one; -1 if a signal ended the child.
+/// Like status_of(), but returns the exit code, or -1 if a signal ended the child.
 int exit_code(SandboxMode mode, const SandboxNeeds& needs, const std::function<int()>& body) {
   const int status = status_of(mode, needs, body);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// 0 if the call succeeds, else the error.
+/// 0 if the system call succeeded, else errno.
 int error_of_call(long result) { return result == -1 ? errno : 0; }
 
 long landlock_version() { return ::syscall(SYS_landlock_create_ruleset, nullptr, 0, 1); }
 
-/// The value of a line of /proc/self/status, or "".
+/// The value of a line of /proc/self/status, or "" if there is no such line.
 std::string own_status(const std::string& name) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
@@ -109,8 +109,8 @@ struct NamedCall {
   long (*make)();
 };
 
-// What no test of the server notices if it fails, or few machines do. With these arguments most of them fail, but not
-// with ENOSYS.
+// Calls whose refusal no other test would notice, at least on most machines. With these arguments most of them fail,
+// but never with ENOSYS.
 const NamedCall kPermitted[] = {
     {"unsent bytes of a socket", [] { return static_cast<long>(ioctl(-1, SIOCOUTQ, nullptr)); }},
     {"a device", [] { return static_cast<long>(ioctl(-1, _IOWR(0x1b, 1, std::uint64_t), nullptr)); }},
@@ -137,7 +137,7 @@ const NamedCall kPermitted[] = {
      [] { return syscall(SYS_mmap, nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }},
 };
 
-// Without the filter none of these fails with ENOSYS, and none changes anything.
+// Without the filter, none of these calls fails with ENOSYS or changes anything.
 const NamedCall kForbidden[] = {
     {"execve", [] { return syscall(SYS_execve, "/does/not/exist", nullptr, nullptr); }},
     {"execveat", [] { return syscall(SYS_execveat, -1, "/does/not/exist", nullptr, nullptr, 0); }},
@@ -289,7 +289,7 @@ TEST_F(Sandbox, StrictConfinesToTheNamedPaths) {
   EXPECT_EQ(strictly([&] { return open_error("outside/file", O_RDONLY); }), EACCES);
   EXPECT_EQ(strictly([&] { return open_error("outside/file", O_WRONLY); }), EACCES);
   EXPECT_EQ(strictly([&] { return open_error("outside/new", O_WRONLY | O_CREAT); }), EACCES);
-  // EACCES or, on older kernels, EXDEV.
+  // The error is EACCES or, on older kernels, EXDEV.
   EXPECT_NE(strictly([&] { return error_of_call(::rename(path("writable/file").c_str(), path("outside/x").c_str())); }),
             0);
   EXPECT_EQ(strictly([&] { return open_error("readable/file", O_RDONLY); }), 0);

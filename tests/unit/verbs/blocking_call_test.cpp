@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking calls in threads of their own. Reading from an empty pipe stands for a system call that waits for a peer.
+// Blocking calls, each in a thread of its own. A read from an empty pipe stands for a system call that waits for a
+// peer.
 #include "blocking_call.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +49,7 @@ T soon(std::future<T> future) {
   return future.get();
 }
 
-/// Calls that belong to one io_context; destroying it waits for them.
+/// The calls belong to one io_context, whose destructor waits for them.
 class BlockingCallTest : public testing::Test {
  protected:
   void wait_for_all() { context_.reset(); }
@@ -115,7 +116,8 @@ TEST_F(BlockingCallTest, TheContextWaitsForWhatBlocks) {
   EXPECT_TRUE(done);
 }
 
-// A queue pair that is destroyed with the context's handlers has work left.
+// The destructor of the io_context destroys its handlers. A handler may own a queue pair, whose destructor then calls
+// run().
 TEST_F(BlockingCallTest, WhatIsLeftRunsAtOnceWhenTheContextEnds) {
   struct AtEnd {
     explicit AtEnd(BlockingCalls& of, bool& flag) : calls(of), done(flag) {}

@@ -49,7 +49,7 @@ TEST_F(OpenDevicesTest, TheLastUserClosesARemovedDevice) {
 TEST_F(OpenDevicesTest, ADeviceThatWasNotRemovedStaysOpen) {
   devices_.of(context_).reset();
   EXPECT_TRUE(is_open());
-  // A device that comes back may have a context at the same address.
+  // When the device is opened again, its context may have the same address.
   EXPECT_NE(devices_.of(context_), nullptr);
 }
 

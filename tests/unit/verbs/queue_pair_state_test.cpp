@@ -57,7 +57,7 @@ TEST(QueuePairState, Handshakes) {
                   Event::settled}),
             State::established);
   EXPECT_EQ(walk({Event::start_acceptor, Event::peer_accepted}), State::established);
-  // Events of the handshake have no effect out of order.
+  // An event of the handshake has no effect when it is out of order.
   EXPECT_EQ(walk({Event::start_connector, Event::route_resolved}), std::nullopt);
   EXPECT_EQ(walk({Event::start_acceptor, Event::peer_accepted, Event::peer_accepted}), std::nullopt);
   EXPECT_EQ(walk({Event::end, Event::peer_accepted}), std::nullopt);
@@ -68,7 +68,7 @@ TEST(QueuePairState, OrderlyEndAndFaults) {
   auto events = established;
   events.insert(events.end(), {Event::disconnect, Event::drained});
   EXPECT_EQ(walk(events), State::hanging_up);
-  // Flushed work after a request to disconnect is no fault.
+  // After a request to disconnect, flushed work is not a fault.
   EXPECT_EQ(next_state(State::hanging_up, Event::device_flushed), std::nullopt);
   for (const State state : {State::established, State::draining})
     EXPECT_EQ(next_state(state, Event::device_flushed), State::peer_fault);

@@ -22,7 +22,7 @@ struct Posted {
   int pieces;
 };
 
-/// A queue pair whose device records the posted chain, or refuses it.
+/// A queue pair whose device records each posted chain of work requests, or refuses it.
 class RecordingDevice {
  public:
   RecordingDevice() {
@@ -63,7 +63,7 @@ class SendSideTest : public testing::Test {
   void give_back(const SendSide::Slot& slot) {
     if (slot.context != nullptr) --*queue_.used();
   }
-  /// Numbers of the slots that a completion of `number` retires.
+  /// Returns the numbers of the slots that a completion of `number` retires.
   std::vector<std::uint64_t> retire(std::uint64_t number) {
     std::vector<std::uint64_t> out;
     SendSide::Slot slot;
@@ -117,7 +117,7 @@ TEST_F(SendSideTest, AChainWithABindReportsItsEnd) {
   EXPECT_TRUE(signalled(1));
 }
 
-// An operation without a work request waits for the work posted before it, so that work must be signalled.
+// An operation without a work request completes after the work posted before it, so that work must be signalled.
 TEST_F(SendSideTest, SoftwareOperationsCompleteInOrder) {
   send(nullptr);
   queue_.append_software(&context_, 5);
@@ -148,7 +148,7 @@ TEST_F(SendSideTest, UnsignalledWorkOnItsWayIsFlushedByAnEmptyWrite) {
   EXPECT_TRUE(queue_.take_software(slot));
 }
 
-// A probe takes none of the slots for the user's work. Its completion implies that of all work before it.
+// A probe uses none of the slots for other work. Its completion shows that all work before it has completed.
 TEST_F(SendSideTest, AProbeIsAnEmptyWriteThatReports) {
   for (int i = 0; i < 8; ++i) send(nullptr);
   ASSERT_TRUE(queue_.full());
@@ -164,7 +164,7 @@ TEST_F(SendSideTest, AProbeIsAnEmptyWriteThatReports) {
   EXPECT_EQ(retire(8).size(), 5u);
   EXPECT_FALSE(queue_.probing());
   EXPECT_TRUE(queue_.empty());
-  // As many slots as before: the probe has released its own.
+  // The probe has released its own slot, so as many slots are free as before.
   for (int i = 0; i < 8; ++i) {
     ASSERT_FALSE(queue_.full());
     send(nullptr);
@@ -172,7 +172,7 @@ TEST_F(SendSideTest, AProbeIsAnEmptyWriteThatReports) {
   EXPECT_TRUE(queue_.full());
 }
 
-// Whatever is posted, the device holds no more work requests than the queue pair was created for.
+// The device never holds more work requests than the queue pair was created for.
 TEST_F(SendSideTest, TheDeviceIsNeverOverfilled) {
   for (int round = 0; round < 50; ++round) {
     while (!queue_.full()) {
@@ -243,7 +243,7 @@ TEST_F(SendSideTest, RefusedWorkIsFlushedLater) {
   EXPECT_TRUE(queue_.empty());
 }
 
-// A device that reports a Send before the RDMA Read posted before it: the Send waits, and keeps its status.
+// The device reports a Send before the RDMA Read posted before it. The Send's completion waits, and keeps its status.
 TEST_F(SendSideTest, OvertakingWorkWaitsForItsTurn) {
   queue_ = SendSide({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true});
   for (int i = 0; i < 3; ++i) send(nullptr);

@@ -63,7 +63,7 @@ TEST(Header, UnknownProcedures) {
   EXPECT_EQ(answered_with(WireError::bad_procedure), Answer::err_chunk);
 }
 
-// [8166-4.6.1-b] [8166-4.6.2-b] obsolete procedures
+// [8166-4.6.1-b] [8166-4.6.2-b] the obsolete procedures are refused
 TEST(Header, ObsoleteProcedures) {
   EXPECT_EQ(error_of("0000000a 00000001 00000020 00000002 00000000 00000000 00000000 00000000 00000000"),
             WireError::obsolete_msgp);
@@ -164,7 +164,8 @@ TEST(Header, BrokenErrors) {
   EXPECT_EQ(answered_with(WireError::bad_error), Answer::discard);
 }
 
-// [8166-4.5-d] [8166-4.5-e] [8166-4.5.1-a] [8166-4.5.2-a] the RDMA_ERROR messages for refused messages
+// [8166-4.5-d] [8166-4.5-e] [8166-4.5.1-a] [8166-4.5.2-a] each refused message is answered with the RDMA_ERROR of its
+// fault
 TEST(Header, ErrorsAnswerTheMessageThatFailed) {
   Header bad;
   ASSERT_FALSE(decode(from_hex("a0000005 00000007 00000020 00000000 00000000 00000000 00000000"), bad));
@@ -175,7 +176,7 @@ TEST(Header, ErrorsAnswerTheMessageThatFailed) {
   ASSERT_TRUE(size);
   room.resize(*size);
   EXPECT_EQ(room, from_hex("a0000005 00000007 00000010 00000004 00000001 00000001 00000001"));
-  make_err_chunk(bad, 9, bad);  // in place
+  make_err_chunk(bad, 9, bad);  // the error header replaces the refused header in the same object
   EXPECT_EQ(encoded_size(bad), 20u);
   EXPECT_EQ(bad.xid, 0xa0000005u);
   EXPECT_EQ(bad.version, 7u);

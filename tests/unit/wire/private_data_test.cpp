@@ -56,7 +56,7 @@ TEST(PrivateDataTest, FoundAnywhere) {
   }
 }
 
-// [8797-5.1-a] [8797-5.2-a] [8797-5.2-c] absent, of an unknown version, truncated
+// [8797-5.1-a] [8797-5.2-a] [8797-5.2-c] not found: absent, of an unknown version, truncated
 TEST(PrivateDataTest, NotFound) {
   EXPECT_FALSE(find_private_data({}));
   EXPECT_FALSE(find_private_data(from_hex("f6ab0e18 02010303")));
@@ -68,7 +68,7 @@ TEST(PrivateDataTest, NotFound) {
   EXPECT_TRUE(find_private_data(octets));
 }
 
-// A structure of another version does not hide one of version 1 that follows.
+// The search continues after a structure of another version.
 TEST(PrivateDataTest, SearchGoesOn) {
   EXPECT_EQ(*find_private_data(from_hex("f6ab0e18 f6ab0e18 01010303")), (PrivateData{true, 4096, 4096}));
 }

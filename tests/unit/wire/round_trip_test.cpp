@@ -58,7 +58,7 @@ class Generator {
   std::mt19937 random_;
 };
 
-/// The encoded header; after that of an RDMA_MSG, a payload of only the XID.
+/// Returns the encoded header. After the header of an RDMA_MSG, the payload is the XID alone.
 Bytes message(const Header& header) {
   Bytes out(encoded_size(header) + 4);
   const auto size = encode(header, out);

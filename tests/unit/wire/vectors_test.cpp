@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The RPC-over-RDMA headers of the test vectors of whole frames: they follow the 18 bytes of the untagged DDP header.
+// The RPC-over-RDMA headers in the vectors of whole frames. The header follows the 18 bytes of the untagged DDP header.
 #include <gtest/gtest.h>
 
 #include "rpcrdma/wire/header.hpp"
@@ -19,7 +19,7 @@ Bytes send_payload(const std::string& name) {
 
 class HeaderVector : public testing::TestWithParam<const char*> {};
 
-// [8166-4-a] [8166-4.5-b] each decodes, encodes to the same bytes, and is refused when it is truncated
+// [8166-4-a] [8166-4.5-b] each header decodes, encodes to the same bytes, and is refused when it is truncated
 TEST_P(HeaderVector, DecodesAndEncodesIdentically) {
   const Bytes octets = send_payload(GetParam());
   Header header;

@@ -34,7 +34,7 @@ TEST(BulkOut, ByReference) {
   ASSERT_EQ(payload.items.size(), 2u);
   EXPECT_EQ(payload.items[0].position, 8u);
   EXPECT_EQ(payload.items[0].length, 13u);
-  EXPECT_EQ(payload.items[0].parts[1].data, memory.data() + 4);  // not copied
+  EXPECT_EQ(payload.items[0].parts[1].data, memory.data() + 4);  // the item refers to the memory
   EXPECT_EQ(payload.items[1].position, 8u + 16 + 4 + 4);
   EXPECT_EQ(payload.length, 36u);
   EXPECT_EQ(to_hex(message.reduced()), to_hex(from_hex("00000007 0000000d 00000008 00000004")));
@@ -94,7 +94,7 @@ TEST(BulkOut, IncomingItemsCannotBeSent) {
   EXPECT_FALSE(out.encode(xdr_bulk_data, item));
 }
 
-/// The message u32 1; bulk of `count` bytes; u32 2. The bulk is in a Read chunk of `chunk` bytes at `position`.
+/// A message of u32 1, a bulk of `count` bytes, and u32 2. The bulk is in a Read chunk of `chunk` bytes at `position`.
 struct Reduced {
   std::uint32_t count;
   std::uint32_t chunk;
@@ -140,7 +140,7 @@ TEST(BulkIn, ReadChunkLengths) {
   }
 }
 
-// [8166-6.1-b] a Read chunk whose position is not that of an eligible item: before, after, inside
+// [8166-6.1-b] the position of the Read chunk is before, after or inside the eligible item
 TEST(BulkIn, ReadChunkPositions) {
   for (const std::uint32_t position : {0u, 4u, 12u, 16u, 1000u}) {
     bulk_data data{};
@@ -223,7 +223,7 @@ TEST(BulkIn, WriteChunkLengths) {
   }
 }
 
-// [8166-6.1-d] the data came inline although a Write chunk was offered
+// [8166-6.1-d] the reply has the data inline, although the call offered a Write chunk
 TEST(BulkIn, IgnoredWriteChunk) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);
@@ -235,7 +235,7 @@ TEST(BulkIn, IgnoredWriteChunk) {
   EXPECT_EQ(in.failure(), DecodeFailure::ignored_chunk);
 }
 
-// [8166-6.1-d] the data came inline; the memory for it is named by the decoder, not by the item
+// [8166-6.1-d] the same, but the decoder names the destination, and the item has none
 TEST(BulkIn, IgnoredWriteChunkWithDestination) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);
@@ -259,13 +259,13 @@ TEST(BulkIn, UnusedAndEmptyWriteChunks) {
   EXPECT_TRUE(nothing.decode(xdr_bulk_data, data));
   EXPECT_TRUE(nothing.finish());
   InMessage empty(from_hex("00000004 61626364"));
-  empty.write_item({}, 0);  // [8166-4.3.2.3-a] an empty chunk asks for the data inline
+  empty.write_item({}, 0);  // [8166-4.3.2.3-a] the chunk has no segments, so the data is inline
   Decoder inlined(empty.payload());
   EXPECT_TRUE(inlined.decode(xdr_bulk_data, data));
   EXPECT_EQ(data.text(), "abcd");
 }
 
-// [8166-6.1-c] a Write chunk with data of no eligible result
+// [8166-6.1-c] a Write chunk with data, but no eligible result
 TEST(BulkIn, WriteChunkWithoutResult) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);
@@ -276,7 +276,7 @@ TEST(BulkIn, WriteChunkWithoutResult) {
   EXPECT_FALSE(in.finish());
 }
 
-// [8166-4.3.2.1-a] [8166-4.3.2.2-a] results use chunks in order; an empty result leaves its chunk to the next
+// [8166-4.3.2.1-a] [8166-4.3.2.2-a] results use chunks in order; an empty result uses none
 TEST(BulkIn, TwoResults) {
   Bytes room(16);
   const BufferRef buffers[] = {ref_of(std::span(room).first(8)), ref_of(std::span(room).subspan(8))};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// XDR_GETPOS and XDR_SETPOS, which XDR routines of other programs use, for example to write a length after the data.
+// XDR_GETPOS and XDR_SETPOS. XDR routines of other programs use them, for example to write a length after the data.
 #include <gtest/gtest.h>
 
 #include "stream.hpp"
@@ -62,7 +62,7 @@ TEST(Position, BeyondTheMessageFails) {
   EXPECT_TRUE(decoder.ok());
 }
 
-/// Sends opaques of 8 bytes or more at once.
+/// Considers an opaque of 8 bytes or more sent as soon as it is encoded, with all bytes before it.
 class Sending final : public xdr::Borrowing {
  public:
   bool borrow(PayloadBuilder& out, Octets octets) override {
@@ -77,7 +77,7 @@ class Sending final : public xdr::Borrowing {
   std::uint32_t sent_ = 0;
 };
 
-// A word that has been sent cannot be replaced: encoding fails instead of sending the old value.
+// A word that has been sent cannot be replaced, so XDR_SETPOS to it fails.
 TEST(Position, BeforeWhatHasBeenSentFails) {
   OutMessage message;
   Encoder encoder(message.out());

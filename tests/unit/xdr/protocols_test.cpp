@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every NFSv3 and MOUNTv3 type: round trip, truncation at each length, and hostile values.
+// Every NFSv3 and MOUNTv3 type: encoding and decoding, truncation at each length, and hostile values.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -55,7 +55,7 @@ void expect_prefixes_refused(Routine<T> routine, const T& value) {
   }
 }
 
-/// Replaces single words with extreme values. Decoding must not read outside the message.
+/// Replaces each word with extreme values. Decoding must not read outside the message.
 template <class T>
 void expect_no_harm(Routine<T> routine, const T& value) {
   const Bytes wire = encoded(routine, value);
@@ -155,7 +155,7 @@ TEST(Nfs3, HandlesAreBounded) {
   EXPECT_TRUE(handle.set(Bytes(64)));
 }
 
-// RFC 4506 section 4.4: generated code and lists accept only 0 and 1 as a boolean.
+// RFC 4506 section 4.4: generated code and list decoders accept only 0 and 1 as a boolean.
 TEST(Nfs3, BooleansAreStrict) {
   for (const std::uint32_t word : {0u, 1u, 2u, 0x80000000u, 0xffffffffu}) {
     Bytes wire(4 + 24);

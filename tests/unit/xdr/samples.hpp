@@ -185,7 +185,7 @@ inline void fill(WRITE3res& r) {
   ok.committed = DATA_SYNC;
   ok.verf[0] = 'V';
 }
-/// CREATE, MKDIR, SYMLINK and MKNOD.
+/// Fills the results of CREATE, MKDIR, SYMLINK and MKNOD.
 template <class Ok>
 void fill_made(Ok& ok) {
   fill(ok.obj);
@@ -206,7 +206,7 @@ inline void fill(LINK3res& r) {
   fill(r.LINK3res_u.resok.file_attributes);
   fill(r.LINK3res_u.resok.linkdir_wcc);
 }
-/// Each entry has its name, and 24 bytes for boolean, id, name length and cookie.
+/// Each entry takes its name and 24 more bytes: the boolean before it, file id, name length and cookie.
 inline void fill(READDIR3res& r) {
   static std::array<entry3, 14> entries = [] {
     std::array<entry3, 14> made{};

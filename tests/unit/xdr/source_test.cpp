@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A message that is still arriving, and XDR_INLINE.
+// Decoding a message that is still arriving, and XDR_INLINE.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -12,14 +12,14 @@ namespace {
 using xdr::Decoder;
 using xdr::Encoder;
 
-/// Supplies `all` in pieces of `step` bytes, but the rest of a long opaque at once.
+/// Supplies `all` in pieces of `step` bytes. If `direct`, place() supplies the rest of a long opaque in one piece.
 class Arriving final : public xdr::Source {
  public:
   Arriving(std::vector<std::byte>& all, std::uint32_t step, bool direct) : all_(all), step_(step), direct_(direct) {
     message_.length = static_cast<std::uint32_t>(all.size());
   }
   const Payload& message() const { return message_; }
-  std::uint32_t left_out = 0;  // bytes supplied otherwise than in pieces
+  std::uint32_t left_out = 0;  // bytes that place() supplied
   bool lost = false;
 
   bool more() override {
@@ -77,7 +77,7 @@ TEST(Source, AMessageIsReadWhileItArrives) {
   }
 }
 
-// A routine reads the first word, goes back, and reads the whole message.
+// Reads the first word, goes back to the start, and reads the whole message.
 TEST(Source, TheStartIsReadAgain) {
   for (const bool direct : {false, true}) {
     std::vector<std::byte> all = three_values(200'000);
@@ -130,13 +130,13 @@ TEST(Inline, WordsInOnePieceAreInPlace) {
   IXDR_PUT_U_INT32(words, 2u);
   IXDR_PUT_U_INT32(words, 3u);
   EXPECT_EQ(XDR_GETPOS(xdrs), 12u);
-  EXPECT_EQ(XDR_INLINE(xdrs, 8), nullptr);  // extends across two pieces
+  EXPECT_EQ(XDR_INLINE(xdrs, 8), nullptr);  // the eight bytes would extend across two pieces
   EXPECT_EQ(XDR_INLINE(xdrs, 3), nullptr);
   encoder.u32(4);
   encoder.u32(5);
   ASSERT_TRUE(encoder.ok());
   ASSERT_TRUE(XDR_SETPOS(xdrs, 4));
-  EXPECT_EQ(XDR_INLINE(xdrs, 4), nullptr);  // earlier bytes are replaced, not reserved
+  EXPECT_EQ(XDR_INLINE(xdrs, 4), nullptr);  // encoded bytes can be replaced, but not reserved again
 
   Decoder decoder(message.out().payload());
   XDR* in = decoder.xdr();

@@ -12,7 +12,7 @@
 
 namespace rpcrdma::test {
 
-/// A message under construction, in blocks of `block` bytes or more.
+/// Builds a message in blocks of `block` bytes or more.
 class OutMessage final : private PayloadMemory {
  public:
   explicit OutMessage(std::uint32_t block = 4096) : block_(block) { out_.start(next_block(0), this); }
@@ -38,10 +38,10 @@ class OutMessage final : private PayloadMemory {
   PayloadBuilder out_;
 };
 
-/// A received message: each piece in heap memory of exactly its size, items as given.
+/// A received message: each piece has heap memory of exactly its size, so that the sanitizers find reads beyond it.
 class InMessage {
  public:
-  /// One piece, nothing reduced.
+  /// A message of one piece, with nothing reduced.
   explicit InMessage(Octets octets) { piece(octets, 0); }
   InMessage() = default;
 
@@ -58,7 +58,7 @@ class InMessage {
     item.length = length;
     return *this;
   }
-  /// A Write chunk with the memory `room`, of which `length` bytes are written.
+  /// Adds a Write chunk: its memory is `room`, of which `length` bytes are written.
   InMessage& write_item(std::span<const BufferRef> room, std::uint32_t length) {
     item(PayloadItem::kNoPosition, length);
     payload_.items.back().parts.assign(room.begin(), room.end());

@@ -31,7 +31,7 @@ const Bytes& vector_of(const std::string& name) {
 
 class HeaderVectorV2 : public testing::TestWithParam<const char*> {};
 
-// [v2-4.2-a] each encodes to the same bytes, and is refused when cut inside the header
+// [v2-4.2-a] each vector encodes to the same bytes; each prefix of its header is refused
 TEST_P(HeaderVectorV2, DecodesAndEncodesIdentically) {
   const Bytes& octets = vector_of(GetParam());
   Header header;
@@ -102,7 +102,7 @@ TEST(HeaderV2, Payload) {
   EXPECT_EQ(error_of_two(head + "00000010"), WireError::bad_direction);
 }
 
-// [v2-4.2.3-a] what is discarded and what is answered
+// [v2-4.2.3-a] which messages are discarded, and which are answered
 TEST(HeaderV2, Answers) {
   EXPECT_EQ(error_of_two("00000010 00000002 00000020"), WireError::too_short);
   EXPECT_EQ(error_of_two("00000010 00000002 00000020 00000000 00000000 00000000"), WireError::too_short);
@@ -175,7 +175,7 @@ TEST(HeaderV2, MutatedVectors) {
       if (!length) continue;
       Bytes again(*length);
       ASSERT_TRUE(encode(header, again));
-      if (header.procedure == Procedure::optional) continue;  // pad bytes need not be zero
+      if (header.procedure == Procedure::optional) continue;  // its pad bytes may be nonzero
       EXPECT_TRUE(std::equal(again.begin(), again.end(), octets.begin())) << name;
     }
   }

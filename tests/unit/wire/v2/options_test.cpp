@@ -16,7 +16,7 @@ using test::Bytes;
 using test::ExactCopy;
 using test::from_hex;
 
-/// The content of a vector's RDMA2_OPTIONAL.
+/// Returns the content of the RDMA2_OPTIONAL in a vector.
 Bytes content_of(const std::string& name, OptionType type) {
   static const auto vectors = test::load_vectors("v2.hex");
   Header header;
@@ -107,7 +107,7 @@ TEST(Options, ValuesBeyondTheMessage) {
     EXPECT_FALSE(init_decodes(std::string("00000001 ffffff00") + size + "00001000 00000000")) << size;
 }
 
-// [xchar-2.1-b] [xchar-2.1-c] known ids: invalid or too short values
+// [xchar-2.1-b] [xchar-2.1-c] values of known ids that are invalid or too short are refused
 TEST(Options, InvalidValues) {
   EXPECT_TRUE(init_decodes("00000001 00000001 00000004 00000000 00000000"));
   EXPECT_FALSE(init_decodes("00000001 00000001 00000003 00000000 00000000")) << "too short";
@@ -121,7 +121,7 @@ TEST(Options, InvalidValues) {
   EXPECT_FALSE(decode(from_hex("00000001 00000004 00001000 00000002"), update)) << "pendclr is no boolean";
 }
 
-// Counts that the message cannot hold, and lists beyond the limit, are refused before anything grows.
+// A count that the message cannot hold, and a list beyond the limit, are refused before memory is allocated.
 TEST(Options, HostileCounts) {
   for (const char* count : {"00000001", "000f4240", "20000000", "20000001", "ffffffff"}) {
     EXPECT_FALSE(init_decodes(std::string(count) + "00000000")) << count;
@@ -143,7 +143,7 @@ TEST(Options, HostileCounts) {
   EXPECT_FALSE(decode(list_of(kMaxCharacteristics + 1), request));
 }
 
-// [xchar-2.1-e] words beyond the last one are zero
+// [xchar-2.1-e] bits beyond the last word are not set
 TEST(Options, Subsets) {
   Subset some = subset({33});
   EXPECT_FALSE(some.contains(0));
@@ -159,7 +159,8 @@ TEST(Options, Subsets) {
   EXPECT_EQ(response.done.words().size(), kMaxCharacteristics / 32) << "positions beyond the limit are dropped";
 }
 
-// [xchar-6.2-a] the experiment of this implementation; another one with its code is not mistaken for it
+// [xchar-6.2-a] this implementation's experiment. An experiment of another implementation with the same code is not
+// mistaken for it.
 TEST(Options, SmallerReceives) {
   const SmallerReceives wanted(4096);
   check("update_experiment", UpdateOption{wanted.characteristic(), false});
