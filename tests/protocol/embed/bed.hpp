@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A server with two threads that listens on the iwarp fabric and on TCP, for tests of the facades.
+// A server for tests of the facades: it has two threads, and listens on the iwarp fabric and on TCP.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,9 +18,9 @@ class Bed {
   explicit Bed(unsigned threads = 2, transport::VersionChoice version = transport::VersionChoice::one);
   ~Bed();
 
-  /// The server's address as text, for `fabric` "iwarp" or "tcp".
+  /// The server's address as text; `fabric` is "iwarp" or "tcp".
   std::string at(std::string_view fabric) const;
-  /// Waits until `count` HANG calls wait for answer_held().
+  /// Waits until the handler holds `count` HANG calls; answer_held() answers them.
   void await_held(std::size_t count);
   void answer_held();
 
@@ -35,7 +35,7 @@ class Bed {
   void serve();
 };
 
-/// The error that a future ends with; success if it has a value.
+/// Waits for a future; returns the error that it carries, or success.
 template <class Future>
 error_code error_of(Future future) {
   try {

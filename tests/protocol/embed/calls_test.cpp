@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same calls over RDMA and TCP, with each form of completion token, on a thread of the client or of the program.
+// The same calls over RDMA and TCP, with each form of completion token. They complete on the client's own thread or on
+// a thread of the program.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -104,7 +105,7 @@ TEST_P(Calls, CarryBulkDataInTheCallersOwnMemory) {
       EXPECT_TRUE(std::ranges::equal(buffer->octets(), expected));
     }
   }
-  // If the caller supplies no memory, the data comes in the message.
+  // If the caller supplies no memory, the data arrives inline, in the message.
   const auto small = client.call<hello::Fetch>({1000, 3}, asio::use_future).get();
   std::vector<std::byte> expected(1000);
   fill_pattern(expected, 3);
@@ -126,7 +127,7 @@ TEST_P(Calls, AreCancelledFromTheThreadThatMadeThem) {
   bed.await_held(1);
   signal.emit(asio::cancellation_type::terminal);
   EXPECT_EQ(error_of(std::move(hanging)), BaseError::cancelled);
-  // A signal emitted after a call has ended does not affect the next call.
+  // The signal of a call that has ended does not affect the next call.
   auto next = client.call<hello::Hang>({}, asio::use_future);
   bed.await_held(2);
   signal.emit(asio::cancellation_type::terminal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a client: on its own thread, with calls in progress, and during close().
+// The end of a client: on its own thread, with calls in progress, and in close().
 #include <malloc.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 
 class Lifetimes : public testing::TestWithParam<const char*> {
  protected:
-  Lifetimes() { ::mallopt(M_PERTURB, 0xa5); }  // overwrites what is freed
+  Lifetimes() { ::mallopt(M_PERTURB, 0xa5); }  // overwrites freed memory, so that later reads of it fail
   std::string server() const { return bed.at(GetParam()); }
   Bed bed;
 };
@@ -124,7 +124,7 @@ TEST_P(Lifetimes, NothingCompletesWithinItsInitiatingFunction) {
   EXPECT_EQ(within, 0);
 }
 
-/// Keeps one call without answering it, and counts cancellations.
+/// Keeps the submitted call without answering it, and counts calls of cancel().
 class OneCall final : public transport::Requester {
  public:
   void submit(transport::Call& call) override { kept = &call; }
@@ -135,8 +135,8 @@ class OneCall final : public transport::Requester {
   int cancels = 0;
 };
 
-// Two reverse calls arrive together, and the handler of the first destroys the client. An earlier call obtains the
-// credits for both.
+// Two reverse calls arrive together, and the handler of the first one destroys the client. The call before them obtains
+// credits for two.
 TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   Bed bed;
   asio::io_context context;
@@ -157,7 +157,7 @@ TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   back.call<hello::Changed>(0, [&answered](error_code, const auto&) { answered = true; });
   while (!answered) context.run_one_for(std::chrono::milliseconds(10));
   for (u_int i = 1; i < 3; ++i) back.call<hello::Changed>(i, [](error_code, const auto&) {});
-  // When both calls are in flight, both are in the socket: iwarp writes a posted Send at once.
+  // Waits until the server has sent both calls. The iwarp fabric writes a posted Send to the socket at once.
   while (asio::post(back.get_executor(), asio::use_future([&back] { return back.counters().in_flight; })).get() != 2)
     std::this_thread::yield();
   context.restart();
@@ -165,14 +165,14 @@ TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   EXPECT_EQ(runs, 2);
 }
 
-// If the server dies, calls over TCP fail with an error of the condition `reconnect`.
+// If the server ends, calls over TCP fail with an error of the condition `reconnect`.
 TEST(Lifetime, OfAServerEndsCallsOverTcp) {
   auto bed = std::make_unique<Bed>();
   Client client(bed->at("tcp"));
   client.call<hello::Add>(1, asio::use_future).get();
   std::promise<error_code> ended;
   client.call<hello::Hang>({}, [&](error_code failed, const auto&) { ended.set_value(failed); });
-  client.call<hello::Add>(1, asio::use_future).get();  // the server has received HANG by now
+  client.call<hello::Add>(1, asio::use_future).get();  // the server has then received HANG, too
   bed.reset();
   const error_code failed = ended.get_future().get();
   EXPECT_EQ(failed, Condition::reconnect) << failed.message();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Resolves the text of a server's address to an IP address and a port, through host names and rpcbind.
+// From the text of a server's address to an IP address and a port, by host names and rpcbind.
 #include <rpc/rpcb_prot.h>
 
 #include <future>
@@ -17,7 +17,7 @@ rpc::ReplyBound dump_bound(const rpc::Void&) { return {4096, {}}; }
 RPCRDMA_PROCEDURE(RpcbDump, (RPCBPROG, RPCBVERS, 4, "DUMP", 0, 0, true, rpc::AuthRequirement::none), rpc::Void,
                   rpc::xdr_nothing, rpcblist_ptr, xdr_rpcblist_ptr, dump_bound);
 
-/// An rpcbind that lists one entry, and before it one of another program.
+/// An rpcbind that lists the program, after an entry of another program.
 class Rpcbind {
  public:
   Rpcbind(std::string netid, std::string address) : netid_(std::move(netid)), address_(std::move(address)) {
@@ -75,7 +75,7 @@ TEST(Lookup, SaysThatThereIsNoRpcbind) {
 }
 
 TEST(Lookup, KeepsToTheDeadlineOfTheCall) {
-  // Accepts connections and answers nothing.
+  // This rpcbind accepts connections, but does not answer.
   asio::io_context context;
   asio::ip::tcp::acceptor silent(context, {asio::ip::make_address("127.0.0.1"), 0});
   Client client("iwarp@127.0.0.1",
@@ -92,7 +92,7 @@ TEST(Lookup, UsesTheAddressThatAnswers) {
   EXPECT_EQ(client.statistics().server.address().to_string(), "127.0.0.1");
 }
 
-/// A client that had to look the address up serves reverse calls on its connection.
+/// A client that has looked up the port serves reverse calls on its connection.
 TEST(Lookup, IsFollowedByReverseCalls) {
   Bed bed;
   std::promise<u_int> told;
@@ -118,7 +118,7 @@ TEST(ReverseCalls, MayBeLongWithVersionTwo) {
     result.data.set_octets(Octets(data).first(call.args().count));
     call.reply(result);
   });
-  // The client's characteristics arrive before its second call.
+  // The characteristics of the client reach the server before the second call.
   for (int i = 0; i < 2; ++i) client.call<hello::Watch>({}, asio::use_future).get();
   const std::lock_guard lock(bed.mutex);
   const rpc::ReverseClient& back = bed.watchers.front();

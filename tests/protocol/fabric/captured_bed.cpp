@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fabrics that are captured behave as the fabrics themselves.
+// Runs the conformance tests on a captured fabric: the capture does not change its behaviour.
 #include <filesystem>
 
 #include "rpcrdma/capture/capture.hpp"
@@ -10,7 +10,7 @@
 namespace rpcrdma::test {
 namespace {
 
-/// A new folder in the folder for temporary files.
+/// Makes a folder for the capture files.
 std::filesystem::path make_folder() {
   std::string name = (std::filesystem::temp_directory_path() / "rpcrdma-captured-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);

@@ -46,11 +46,11 @@ TEST_P(FabricTest, TheRequestShowsThePeersPrivateData) {
   start(client_, options);
   EXPECT_EQ(end_of(client_), FabricError::rejected);
   EXPECT_TRUE(starts_with(seen, options.private_data));
-  if (!client_.rejected) return;  // loopback does not report it
+  if (!client_.rejected) return;  // loopback does not report the private data of a rejection
   EXPECT_TRUE(starts_with(client_.rejected->private_data, from_hex("0102")));
 }
 
-// [5044-7.1.2-d] [5044-7.1.2-g] a dropped request is rejected; receives posted meanwhile are flushed
+// [5044-7.1.2-d] [5044-7.1.2-g] a request that is dropped is rejected; the initiator's posted receives are flushed
 TEST_P(FabricTest, DroppedRequestsAreRejected) {
   auto listener = bed_->server().listen(bed_->address(), [](std::unique_ptr<fabric::ConnectionRequest>) {});
   ASSERT_TRUE(listener);
@@ -90,7 +90,7 @@ TEST_P(FabricTest, WorkNeedsAConnection) {
   EXPECT_FALSE(client_.qp->post_receive(memory.all(), client_.op(2)));
 }
 
-// [5044-7.1-b] receives and windows are usable before the peer may send
+// [5044-7.1-b] receives and windows can be used before the peer may send
 TEST_P(FabricTest, TheAcceptorMaySendFirst) {
   listen();
   Memory from(bed_->server(), 100);

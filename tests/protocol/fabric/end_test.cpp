@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a connection: outstanding work is flushed once, in order, and no callback follows.
+// The end of a connection: outstanding work is flushed once, in order; no callback runs afterwards.
 #include "rpcrdma/fabric/deferred_delete.hpp"
 #include "support/fabric_conformance.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-/// Each queue has flushed its work in the order of posting. Tags below 100 are those of the send queue.
+/// Expects that each queue has flushed its work in the order of posting. Tags below 100 belong to the send queue.
 void expect_flushed_in_order(const Node& node) {
   int last_send = -1;
   int last_receive = 99;
@@ -105,7 +105,7 @@ TEST_P(FabricTest, OutstandingReadsAreFlushed) {
   ASSERT_FALSE(server().send(sink.part(0, 8), 5));
   server().qp->submit();
   client_.qp->abort();
-  // Not every device reports an abort as a failure: ThePeersAbortFlushesToo tests those that do.
+  // On some devices an abort looks like an orderly end, so the reason is not checked here: see ThePeersAbortFlushesToo.
   end_of(server());
   EXPECT_EQ(server().log.size(), 6u);
   expect_flushed_in_order(server());
@@ -128,7 +128,7 @@ TEST_P(FabricTest, NoCallbackAfterDestruction) {
   expect_flushed_in_order(server());
 }
 
-// A queue pair that is quiesced within one of its callbacks makes no further one, on_batch_end included.
+// A callback quiesces its queue pair: no other callback of it runs, not even on_batch_end().
 TEST_P(FabricTest, QuiesceInACompletionIsTheLastCallback) {
   connect();
   Memory from(bed_->client(), 64);

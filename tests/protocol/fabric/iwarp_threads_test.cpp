@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A connection is accepted on another thread than its listener's: the request moves to that thread with its socket.
+// A connection is accepted on a thread other than its listener's: the request moves to that thread together with its
+// socket.
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <future>
@@ -15,7 +16,7 @@ std::unique_ptr<fabric::Fabric> open(boost::asio::io_context& context) {
   return std::move(*fabric::open_iwarp(context, {}, Log{}));
 }
 
-/// A fabric on a thread of its own that accepts every request and echoes each message.
+/// A fabric on a thread of its own. It accepts every request and echoes each message.
 class Worker {
  public:
   Worker() : thread_([this] { context_.run(); }) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fabrics that end because their device is lost, and the lasting fabric that opens another one.
+// The loss of a device ends its fabric; the lasting fabric opens another one.
 #include "rpcrdma/fabric/lasting.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using fabric::Access;
 using fabric::FabricError;
 using fabric::LoopbackFabric;
 
-/// A device of the loopback network that can be removed and added, and the lasting fabric on it.
+/// A loopback device that can be removed and added, and the lasting fabric on it.
 class Device {
  public:
   Device(fabric::LoopbackNetwork& network, std::string name, Log log = {}) : network_(network), name_(std::move(name)) {
@@ -34,7 +34,7 @@ class Device {
 
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   int attempts = 0;                                                         ///< calls of open()
-  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< in the next fabric; `any`: no failure
+  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< fails in the next fabric; `any`: none
 
  private:
   Result<std::unique_ptr<fabric::Fabric>> open() {
@@ -83,7 +83,7 @@ class LastingTest : public FabricTest {
  protected:
   LastingBed& bed() { return static_cast<LastingBed&>(*bed_); }
   Device& ours(bool server_side) { return server_side ? bed().server_device : bed().client_device; }
-  /// The client writes into a window of the server.
+  /// The client writes to a window of the server and expects the data there.
   void expect_transfers(Memory& from, Memory& to, unsigned pattern) {
     const auto size = static_cast<std::uint32_t>(from.octets.size());
     const int tag = static_cast<int>(pattern);
@@ -136,7 +136,7 @@ TEST_P(LastingTest, AFabricReportsItsEndOnceAndRefusesAfterwards) {
   EXPECT_EQ(ends, std::vector<error_code>{FabricError::device_lost});
 }
 
-// Memory that was registered before or during the loss is registered with the new fabric; listeners keep their address.
+// Memory registered before or during the loss is registered with the new fabric. Listeners keep their address.
 TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   for (const bool server_side : {false, true}) {
     SCOPED_TRACE(server_side ? "server" : "client");
@@ -174,7 +174,7 @@ TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   }
 }
 
-// The user still has the keys of the first device: bind() finds the memory nevertheless.
+// The user holds a key of the first device: bind() finds the memory by its address instead.
 TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
@@ -182,7 +182,7 @@ TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   Memory to(bed_->server(), 100);
   Memory from(bed_->client(), 100);
   const BufferRef old = to.all();
-  other = Memory(bed_->server(), 200);  // keys differ after the loss
+  other = Memory(bed_->server(), 200);  // registers memory in another order, so that the keys differ after the loss
   bed().server_device.remove();
   bed().server_device.add();
   end_of(client_);
@@ -196,7 +196,7 @@ TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   EXPECT_TRUE(has_pattern(to.octets, 4));
 }
 
-// The log has one line for each reason, however often the attempt is repeated.
+// Each reason is logged once, however often the attempt is repeated.
 TEST_P(LastingTest, ADeviceThatCannotBeUsedIsTriedAgain) {
   listen();
   Memory memory(bed_->server(), 100);
@@ -228,7 +228,7 @@ TEST_P(LastingTest, ThePortIsTakenMeanwhile) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// After the destruction of the fabric no pending work refers to it.
+// Destroys the lasting fabric while it waits for a device: no pending work refers to it afterwards.
 TEST_P(LastingTest, ItIsDestroyedWhileThereIsNoDevice) {
   fabric::LoopbackNetwork network(bed().context);
   Device device(network, "goes");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Features of the loopback fabric alone: injected faults, pauses, a trace, reduced capabilities.
+// Features that only the loopback fabric has: injected faults, pauses, a trace, reduced capabilities.
 #include "rpcrdma/fabric/loopback/loopback.hpp"
 
 #include "support/fabric_conformance.hpp"
@@ -141,7 +141,7 @@ TEST_F(LoopbackTest, TheConnectionDropsAfterSoManyFrames) {
   EXPECT_EQ(*client_->disconnected, kReset);
   EXPECT_EQ(*server_->disconnected, kReset);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(server_->result(i).status.failed(), i >= 3) << i;
-  // Only that connection ends: the next one works.
+  // Only that connection is lost; the next one works.
   make(LoopbackNetwork::default_capabilities());
   connect();
   Memory again(*client_fabric_, 64);
@@ -216,7 +216,8 @@ TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindow) {
   EXPECT_TRUE(all_are(sink.octets, std::byte{0x11}));
 }
 
-// A window stays bound if the peer invalidates it while a frame in transit names it.
+// A peer invalidates a window while its RDMA Read is unanswered: the window stays bound until the Response has been
+// sent.
 TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindowThoughThePeerInvalidatesIt) {
   connect();
   Memory source(*client_fabric_, 1000, std::byte{0x11});
@@ -347,7 +348,7 @@ TEST_F(LoopbackTest, UnsignalledWorkHoldsItsSlot) {
   EXPECT_EQ(client_->send(buffer, 1), FabricError::queue_full);
 }
 
-/// The trace of some randomized traffic.
+/// Returns the trace of random traffic.
 std::vector<std::string> traffic(std::uint64_t seed) {
   boost::asio::io_context context;
   LoopbackNetwork network(context, {.seed = seed, .max_delay = 5, .reorder = true});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends, Writes, Reads: data and order.
+// Sends, RDMA Writes and RDMA Reads: data and order.
 #include <array>
 
 #include "support/fabric_conformance.hpp"
@@ -26,7 +26,7 @@ TEST_P(FabricTest, SendsArriveInOrder) {
     ASSERT_FALSE(client_.send(from.part(i * 100, i + 1), static_cast<int>(i)));
     expected.push_back(static_cast<int>(i));
   }
-  EXPECT_TRUE(client_.log.empty());  // nothing runs inside the posting call
+  EXPECT_TRUE(client_.log.empty());  // no callback runs within the posting function
   client_.inside_call = true;
   client_.qp->submit();
   client_.inside_call = false;
@@ -68,7 +68,7 @@ TEST_P(FabricTest, SendsGather) {
   std::vector<BufferRef> gather;
   std::uint32_t sum = 0;
   for (std::uint32_t i = 0; i < limit; ++i) {
-    gather.push_back(from.part(sum, i * 7));  // the first one is empty
+    gather.push_back(from.part(sum, i * 7));  // the first part is empty
     sum += i * 7;
   }
   ASSERT_FALSE(server().qp->post_receive(to.all(), server().op(1)));
@@ -87,7 +87,7 @@ TEST_P(FabricTest, TooManyPartsAreRefused) {
   EXPECT_TRUE(client_.qp->post_write(gather, 0, 0, client_.op(1)).failed());
 }
 
-// [5040-5.3-b] an empty Send takes a receive
+// [5040-5.3-b] an empty Send consumes a receive
 TEST_P(FabricTest, EmptySends) {
   connect();
   Memory to(bed_->server(), 64);
@@ -113,7 +113,7 @@ TEST_P(FabricTest, LargeSends) {
   EXPECT_TRUE(has_pattern(to.octets, 4));
 }
 
-// [5040-5.1-a] [5040-5.5-e] a Write is placed before the Send that follows it is delivered
+// [5040-5.1-a] [5040-5.5-e] a Write is placed before a later Send is delivered
 TEST_P(FabricTest, WritesArePlacedBeforeALaterSend) {
   connect();
   Memory target(bed_->client(), kMebi + 200, std::byte{0xee});
@@ -156,7 +156,7 @@ TEST_P(FabricTest, WorkIsCounted) {
   EXPECT_EQ(server_side.copied, server_before.copied);
 }
 
-// [5041-4.2-d] Writes may start anywhere; many to one window, of any length and alignment
+// [5041-4.2-d] Writes of any length and alignment, all to one window
 TEST_P(FabricTest, ManyWritesIntoOneWindow) {
   QueuePairOptions deep;
   deep.send_depth = 300;
@@ -217,7 +217,7 @@ TEST_P(FabricTest, ReadsBeyondTheDepthWait) {
   EXPECT_TRUE(has_pattern(sink.octets, 8));
 }
 
-// [5040-5.5-f] work posted after a Read completes after it
+// [5040-5.5-f] a Send or Write posted after a Read completes after the Read
 TEST_P(FabricTest, CompletionsKeepTheOrderOfPosting) {
   connect();
   Memory at_client(bed_->client(), 30000);
@@ -238,7 +238,7 @@ TEST_P(FabricTest, CompletionsKeepTheOrderOfPosting) {
   EXPECT_TRUE(until([&] { return client_.log.size() == 4; }));
 }
 
-// [5041-5.2-e] [5040-5.2.1-e] [5040-5.1-c] empty transfers are not checked
+// [5041-5.2-e] [5040-5.2.1-e] [5040-5.1-c] Reads and Writes of no bytes do not check the handle
 TEST_P(FabricTest, EmptyWritesAndReads) {
   connect();
   Memory memory(bed_->server(), 8);

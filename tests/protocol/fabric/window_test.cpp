@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Windows: exact ranges, rights, one queue pair, local and remote invalidation.
+// Windows: exact ranges, access rights, use by one queue pair only, local and remote invalidation.
 #include <array>
 #include <set>
 
@@ -38,7 +38,7 @@ TEST_P(WindowTest, LargeWritesBeyondTheEnd) {
   EXPECT_TRUE(all_are(target.part(300000, 100000).octets(), kUntouched));
 }
 
-// [5041-7.1-b] accesses whose offsets wrap are either not posted or refused by the peer
+// [5041-7.1-b] an access whose offset wraps is refused, either when it is posted or by the peer
 TEST_P(WindowTest, OffsetsThatWrap) {
   connect();
   Memory target(bed_->client(), 1000, kUntouched);
@@ -121,7 +121,7 @@ TEST_P(WindowTest, BindsOnOtherConnections) {
   EXPECT_TRUE((*window)->bound());
 }
 
-// [5041-8.3.1-e] nothing is placed after revocation
+// [5041-8.3.1-e] nothing is placed after the invalidation
 TEST_P(WindowTest, InvalidatedLocally) {
   connect();
   Memory target(bed_->client(), 100, kUntouched);
@@ -140,7 +140,7 @@ TEST_P(WindowTest, ReadsAfterInvalidation) {
   expect_read_refused(exposed.segment, 0, 100);
 }
 
-// [5040-5.3-e] the handle is invalid before the completion of the Send is reported, and the completion names it
+// [5040-5.3-e] the handle is invalid before the receive of the Send completes, and the completion names the handle
 TEST_P(WindowTest, InvalidatedByThePeer) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";
@@ -165,7 +165,7 @@ TEST_P(WindowTest, InvalidatedByThePeer) {
   expect_write_refused(exposed.segment, 0, 100);
 }
 
-// [5040-7.2-b] a peer that invalidates a handle that is not exposed loses its connection
+// [5040-7.2-b] a peer that invalidates a handle without an exposure loses its connection
 TEST_P(WindowTest, ThePeerInvalidatesWhatIsNotThere) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";
@@ -179,7 +179,7 @@ TEST_P(WindowTest, ThePeerInvalidatesWhatIsNotThere) {
   EXPECT_TRUE(client_.result(1).status.failed());
 }
 
-// [5040-8.1.1-b] a peer that invalidates a handle of another connection of the same program also loses its connection
+// [5040-8.1.1-b] a peer that invalidates a handle of another connection loses its connection
 TEST_P(WindowTest, ThePeerInvalidatesAHandleOfAnotherConnection) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";
@@ -233,11 +233,10 @@ TEST_P(WindowTest, OnlyRegisteredMemoryIsExposed) {
   std::array<std::byte, 8> strange{};
   EXPECT_FALSE(client_.qp->bind(**window, {strange.data(), 8, 0}, Access::remote_read));
   ASSERT_TRUE(client_.qp->bind(**window, target.all(), Access::remote_read));
-  EXPECT_FALSE(client_.qp->bind(**window, target.all(), Access::remote_read));  // the window is bound already
+  EXPECT_FALSE(client_.qp->bind(**window, target.all(), Access::remote_read));  // the window is still bound
 }
 
-// [5041-8.3.1-e] [8166-4.4.1-a] once an invalidation has completed, nothing in transit accesses
-// the memory
+// [5041-8.3.1-e] [8166-4.4.1-a] when an invalidation has completed, no transfer accesses the memory any more
 TEST_P(WindowTest, InvalidationWaitsForFramesOnTheirWay) {
   connect();
   constexpr std::uint32_t kSize = 4u << 20;
@@ -251,7 +250,7 @@ TEST_P(WindowTest, InvalidationWaitsForFramesOnTheirWay) {
   client_.qp->submit();
   ASSERT_TRUE(until([&] { return client_.count(2) == 1; }));
   fill_pattern(target.octets, 77);
-  // The peer refuses a further Write, and any frames that are left of the first one.
+  // The client refuses this second Write, and whatever is left of the first one.
   Memory rest(bed_->server(), 16);
   static_cast<void>(server().write(rest.all(), exposed.segment, 3));
   server().qp->submit();
@@ -273,7 +272,7 @@ TEST_P(WindowTest, InvalidationWaitsForReadsOnTheirWay) {
     client_.qp->submit();
     ASSERT_TRUE(until([&] { return client_.count(2) == 1; }));
   }
-  source.reset();  // the sanitizer detects a late read
+  source.reset();  // the address sanitizer detects a read of the freed memory
   EXPECT_TRUE(until([&] { return server().count(1) == 1; }));
   EXPECT_TRUE(server().result(1).status.failed() || all_are(sink.octets, std::byte{0x11}));
 }

@@ -16,12 +16,12 @@
 
 namespace rpcrdma::test {
 
-/// A UDP packet; `mark` tells packets apart, the other contents do not matter.
+/// Returns a UDP packet. `mark` identifies the packet; its other contents do not matter.
 Bytes ip_packet(const std::string& from, const std::string& to, std::size_t size, std::uint8_t mark = 0);
-/// A packet that a device was given, as text: "SOURCE > DESTINATION SIZE MARK", for ICMP errors "... ICMP TYPE MTU".
+/// Describes a packet as "SOURCE > DESTINATION SIZE MARK", an ICMP error as "SOURCE > DESTINATION ICMP TYPE MTU".
 std::string describe(Octets packet);
 
-/// Gives the test's packets to the link, and keeps the packets that the link writes.
+/// A packet device that gives the test's packets to the link, and records the packets that the link writes.
 class HandDevice final : public ipoib::PacketDevice {
  public:
   explicit HandDevice(boost::asio::io_context& context) : context_(context) {}
@@ -35,10 +35,10 @@ class HandDevice final : public ipoib::PacketDevice {
 
   std::deque<Bytes> unread;
   std::vector<std::string> written;
-  ipoib::Offload next_offload;     ///< of the next packet that is read
-  ipoib::Offload written_offload;  ///< of the last packet in `written`
-  bool takes = true;               ///< what write() returns
-  std::size_t waits = 0;           ///< calls of wait()
+  ipoib::Offload next_offload;     ///< offload of the next packet that the link reads
+  ipoib::Offload written_offload;  ///< offload of the last packet in `written`
+  bool takes = true;               ///< the result of write()
+  std::size_t waits = 0;           ///< how often wait() was called
 
  private:
   void wake();
@@ -47,12 +47,12 @@ class HandDevice final : public ipoib::PacketDevice {
   error_code failure_;
 };
 
-/// One link with its device.
+/// A link and its device.
 struct Host {
   Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions options = {},
        const fabric::Endpoint& local = {boost::asio::ip::address_v4::loopback(), 0});
 
-  /// Tells the link that the address of `other` is reached at the endpoint of `other`.
+  /// Adds `other` as a neighbour: its address is reached at its endpoint.
   void knows(const Host& other);
   void send(const Host& to, std::size_t size, std::uint8_t mark = 0) { device.give(ip_packet(ip, to.ip, size, mark)); }
   const ipoib::Statistics& counts() const { return link->statistics(); }
@@ -70,8 +70,8 @@ inline void acquaint(Host& one, Host& other) {
   other.knows(one);
 }
 
-/// Waits until each of two hosts has received the first packet from the other one, and until all their requests are
-/// accepted or refused. Returns how many requests were refused because they crossed.
+/// Waits until each host has received a packet from the other one, and until every request is accepted or refused.
+/// Returns how many requests were refused because they crossed another one.
 std::uint64_t refused_crossing(boost::asio::io_context& context, const Host& one, const Host& other);
 
 }  // namespace rpcrdma::test

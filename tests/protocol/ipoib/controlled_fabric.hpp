@@ -6,15 +6,15 @@
 
 namespace rpcrdma::test {
 
-/// A fabric over another one, in which the test can delay a connection, or make a connection or registrations fail.
+/// Wraps a fabric: the test can delay a connection, or make a connection or registrations fail.
 class ControlledFabric final : public fabric::ForwardingFabric {
  public:
   using fabric::ForwardingFabric::ForwardingFabric;
 
   bool out_of_memory = false;  ///< no memory can be registered
-  bool holds = false;          ///< start() keeps the next queue pair until release(), and clears this flag
+  bool holds = false;          ///< start() keeps the next queue pair until release(), and then clears this flag
 
-  error_code fails_with;  ///< if set, start() ends the next connector for this reason, and clears this variable
+  error_code fails_with;  ///< if set, start() ends the next connector with this error, and clears this variable
 
   bool holds_one() const noexcept { return held_ != nullptr; }
   void release() { fabric::ForwardingFabric::start(*std::exchange(held_, nullptr)); }

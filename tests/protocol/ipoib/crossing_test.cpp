@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests that cross on a real fabric. RPCRDMA_TEST_ROUNDS is the number of crossings.
+// Requests that cross, on a real fabric. RPCRDMA_TEST_ROUNDS sets the number of crossings.
 #include <cstdlib>
 
 #include "bed.hpp"
@@ -8,18 +8,20 @@
 namespace rpcrdma::test {
 namespace {
 
-// [4755-3.3-a] again and again: no packet is lost, one of two requests that cross is refused, and nothing is left
+// [4755-3.3-a] each time, no packet is lost, one of the two requests that cross is refused, and no resource stays in
+// use
 TEST(IpoibCrossing, LeavesNothing) {
   const char* const text = std::getenv("RPCRDMA_TEST_ROUNDS");
   const unsigned long crossings = text != nullptr ? std::strtoul(text, nullptr, 10) : 100;
   const FabricUnderTest& on = fabric_under_test();
   boost::asio::io_context context;
   const auto left = on.open(context, on.address), right = on.open(context, on.other_address);
-  // A host whose request was refused waits for the peer's request that crossed it, however slow the machine is.
+  // A host whose request was refused waits for the peer's crossing request. The limit is long enough for a slow
+  // machine.
   const ipoib::LinkOptions options{.handshake_timeout = std::chrono::minutes(5)};
   std::uint64_t refused = 0;
   std::string before;
-  // On a busy machine one request may arrive before the other one is made.
+  // On a busy machine the first request may arrive before the second one is made; then none is refused.
   for (unsigned long round = 0; refused < crossings && round < 20 * crossings && !HasFailure(); ++round) {
     if (round == 3) before = on.held();
     {

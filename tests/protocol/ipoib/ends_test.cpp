@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections that end at awkward moments: packets flow again afterwards. The other side is driven by hand.
+// A connection ends at a critical moment; afterwards packets are carried again. The test drives the other side.
 #include "bed.hpp"
 #include "controlled_fabric.hpp"
 #include "raw_neighbour.hpp"
@@ -19,7 +19,7 @@ class IpoibEnds : public testing::Test {
                                              if (keeps_) kept_.push_back(std::move(request));
                                            }));
   }
-  /// The link under test, which knows the listener as 10.9.0.9.
+  /// The link under test. Its neighbour 10.9.0.9 is the listener.
   std::unique_ptr<Host> host(milliseconds retry, std::uint16_t port = 0) {
     const ipoib::LinkOptions options{.first_retry = retry, .last_retry = retry};
     auto made = std::make_unique<Host>(*held_, "10.9.0.1", options,
@@ -48,12 +48,13 @@ class IpoibEnds : public testing::Test {
   std::unique_ptr<fabric::LoopbackFabric> fabric_ = network_.make_fabric("raw");
   std::unique_ptr<ControlledFabric> held_ = std::make_unique<ControlledFabric>(network_.make_fabric("link"));
   std::unique_ptr<fabric::Listener> listener_;
-  int requests_ = 0;    // requests of the link, which are all rejected
-  bool keeps_ = false;  // not rejected before kept_ is cleared
+  int requests_ = 0;    // requests that the link has made; the listener rejects them all
+  bool keeps_ = false;  // if set, a request is rejected only when kept_ is cleared
   std::vector<std::unique_ptr<fabric::ConnectionRequest>> kept_;
 };
 
-// The link's own request is rejected. When a retry is due, the peer's connection is still being set up; it ends later.
+// The link's own request is rejected. The peer's request is still being accepted when the link would retry; then that
+// connection fails, too.
 TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   const auto link = host(milliseconds(20));
   const auto give = [&] { link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); };
@@ -75,7 +76,8 @@ TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   run_ready(context_);
 }
 
-// The device of the peer takes the new queue pair for an old one: the packet waits for another attempt.
+// The peer's device mistakes the new queue pair for an old one, and refuses it; the packet waits for the second
+// attempt.
 TEST_F(IpoibEnds, StaleConnection) {
   const auto link = host(milliseconds(1));
   held_->fails_with = boost::system::errc::make_error_code(boost::system::errc::resource_unavailable_try_again);
@@ -86,9 +88,9 @@ TEST_F(IpoibEnds, StaleConnection) {
   ASSERT_TRUE(until([&] { return link->counts().unreachable == 1; })) << "the second attempt was rejected";
 }
 
-// [4755-3.3-a] The link's own request is rejected when the one that crosses it has already made a connection.
+// [4755-3.3-a] The link's own request is rejected after the peer's crossing request has already made a connection.
 TEST_F(IpoibEnds, RejectionAfterTheCrossingRequest) {
-  const auto link = host(std::chrono::minutes(10), 1);  // the smaller link-layer address
+  const auto link = host(std::chrono::minutes(10), 1);  // its link-layer address is smaller than the peer's
   keeps_ = true;
   const auto give = [&] { link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); };
   give();
@@ -106,7 +108,7 @@ TEST_F(IpoibEnds, RejectionAfterTheCrossingRequest) {
   kept_.clear();
 }
 
-// A packet and the orderly end arrive together, so that the packet's Receive cannot be posted again.
+// A packet arrives together with the orderly end, so its Receive cannot be posted again.
 TEST_F(IpoibEnds, PacketBeforeOrderlyEnd) {
   const auto link = host(std::chrono::minutes(10));
   const auto peer = neighbour(*link);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The fabric on which neighbours are tested.
+// The fabric that the tests of neighbours run on.
 #include <boost/asio/ip/address.hpp>
 #include <memory>
 #include <string>
@@ -11,14 +11,14 @@ namespace rpcrdma::test {
 
 struct FabricUnderTest {
   std::unique_ptr<fabric::Fabric> (*open)(boost::asio::io_context& context, const boost::asio::ip::address& address);
-  boost::asio::ip::address address;        ///< where its listeners bind
-  boost::asio::ip::address other_address;  ///< address of a second host; may equal `address`
+  boost::asio::ip::address address;        ///< where the listeners of the first host bind
+  boost::asio::ip::address other_address;  ///< the same for a second host; may equal `address`
   /// True if private data arrives with its exact length, also in a rejection. Otherwise it is padded with zeros, and a
   /// rejection carries none.
   bool exact_private_data;
   std::size_t max_private_data;  ///< of a request, in bytes
   int requests_at_once;
-  /// The resources that this process holds, as text. If nothing leaks, it is the same before and after a test.
+  /// Describes the resources that this process holds. The text is the same before and after a test that leaks nothing.
   std::string (*held)();
 };
 const FabricUnderTest& fabric_under_test();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Neighbours that break the rules, driven by hand: what they send is dropped or refused, and counted, and the other
-// neighbours are not disturbed. Runs on any fabric.
+// The test drives a neighbour that breaks the rules. What it sends is dropped or refused, and counted; other neighbours
+// are not disturbed. Runs on any fabric.
 #include <gmock/gmock.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -57,7 +57,7 @@ class IpoibHostile : public testing::Test {
     EXPECT_TRUE(until([&] { return made->node.established() && victim_->counts().accepted > before; }));
     return made;
   }
-  /// The reason for which the victim rejects a request with this private data.
+  /// Sends a request with this private data; returns why the victim rejected it, if it did.
   std::optional<Refusal> refusal(const Bytes& private_data) {
     const ipoib::Statistics before = victim_->counts();
     const auto made = neighbour(private_data);
@@ -96,7 +96,7 @@ class IpoibHostile : public testing::Test {
   static inline std::uint16_t hostile_port = 0;
   const FabricUnderTest& on_ = fabric_under_test();
   boost::asio::io_context context_;
-  boost::asio::ip::tcp::acceptor port_holder_{context_};  // bound without listening: a fabric may listen there
+  boost::asio::ip::tcp::acceptor port_holder_{context_};  // only bound, so that the fabric can listen on this port
   std::unique_ptr<ControlledFabric> victim_fabric_ = std::make_unique<ControlledFabric>(make_fabric(context_));
   std::unique_ptr<fabric::Fabric> honest_fabric_ = make_fabric(context_);
   std::unique_ptr<fabric::Fabric> hostile_fabric_ = make_fabric(context_);
@@ -106,8 +106,9 @@ class IpoibHostile : public testing::Test {
       std::make_unique<Host>(*honest_fabric_, "10.9.0.2", kPatient, fabric::Endpoint(on_.address, 0));
 };
 
-// [4755-6-a] private data of every length: data that is too short is refused, surplus bytes are ignored. Data padded
-// with zeros announces a Receive MTU without room for a packet, unless only the last byte is missing.
+// [4755-6-a] private data of every length: too short data is refused, surplus bytes are ignored. Where the fabric pads
+// the data with zeros, the last byte of the MTU may be missing; with more bytes missing, the MTU has no room for a
+// packet.
 TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
   Bytes data = own();
   data.resize(on_.max_private_data, std::byte{0xee});
@@ -127,7 +128,7 @@ TEST_F(IpoibHostile, ReceiveMtuWithoutRoom) {
   EXPECT_EQ(victim_->counts().refused_mtu, 5u);
 }
 
-// [4755-3.3-b] an address that no neighbour has, and a QPN that is not a port
+// [4755-3.3-b] a QPN of no known neighbour, and a QPN that is not a port
 TEST_F(IpoibHostile, ForgedLinkLayerAddress) {
   EXPECT_EQ(refusal(own(hostile_port ^ 1u)), Refusal::unknown);
   EXPECT_EQ(refusal(own(0)), Refusal::unknown);
@@ -169,7 +170,7 @@ TEST_F(IpoibHostile, Frames) {
   EXPECT_FALSE(peer->node.disconnected);
 }
 
-// A frame longer than the Receive MTU: the fabric ends only that connection.
+// A frame is longer than the Receive MTU: the fabric ends that connection, and no other.
 TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
   const auto peer = connected();
   peer->send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 65521)));
@@ -179,8 +180,8 @@ TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
   EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
-// Credit messages that withdraw credits, are too long, or come in large numbers affect only the packets to their
-// sender.
+// Credit messages withdraw credits, are too long or too short, or claim very many: they affect only packets to the peer
+// that sent them.
 TEST_F(IpoibHostile, Credits) {
   const auto peer = connected();
   for (const char* text : {"88b50000 00000000", "88b50000", "88b50000 0000003d ff", "88b50000 ffffffff"})
@@ -194,7 +195,7 @@ TEST_F(IpoibHostile, Credits) {
   EXPECT_EQ(peer->node.count(1), 60u) << "the peer has announced 60 credits";
 }
 
-// A peer that ignores the credits ends its own connection.
+// A peer that sends more packets than it has credits loses its connection.
 TEST_F(IpoibHostile, MorePacketsThanCredits) {
   const auto peer = connected();
   const Bytes frame = frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 21));
@@ -208,8 +209,8 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
   }));
 }
 
-// [4755-3.2-b] A new request from a peer replaces the connection of the peer's previous request, which the peer must
-// have lost.
+// [4755-3.2-b] a new request of a peer replaces the connection of its previous request, as the peer must have lost that
+// one
 TEST_F(IpoibHostile, FloodOfConnects) {
   std::vector<std::unique_ptr<RawNeighbour>> flood;
   const auto half = static_cast<std::uint64_t>(on_.requests_at_once / 2);
@@ -231,7 +232,7 @@ TEST_F(IpoibHostile, FloodOfConnects) {
   ASSERT_TRUE(until([&] { return victim_->link->connections() == 1; }));
 }
 
-// [4755-3.2-a] [4755-3.2-c] without memory for a new connection the request is rejected with a reason, and the old
+// [4755-3.2-a] [4755-3.2-c] without memory for another connection, the request is rejected with a reason; the existing
 // connection stays
 TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
   const auto peer = connected();
@@ -244,8 +245,8 @@ TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
   EXPECT_FALSE(peer->node.disconnected);
 }
 
-// [4755-3.3-a] The peer rejects the link's request because the peer's own request crosses it: the packet waits for that
-// request. Without this reason the link would soon send another request.
+// [4755-3.3-a] the peer rejects the link's request with the reason `crossing`: the packet waits for the peer's own
+// request. With another reason, the link would soon send a second request.
 TEST_F(IpoibHostile, AwaitsTheCrossingRequest) {
   int requests = 0;
   auto listener = hostile_fabric_->listen(hostile_address(), [&](std::unique_ptr<fabric::ConnectionRequest> request) {
@@ -266,7 +267,7 @@ TEST_F(IpoibHostile, AwaitsTheCrossingRequest) {
   EXPECT_EQ(victim_->counts().unreachable, 0u);
 }
 
-// A connection to a peer whose reply has no usable private data is abandoned.
+// The link abandons a connection if the peer's reply has no usable private data.
 TEST_F(IpoibHostile, ReplyWithoutPrivateData) {
   for (const Bytes& reply : {Bytes{}, Bytes(7), own(hostile_port, 4)}) {
     Node acceptor(*hostile_fabric_);

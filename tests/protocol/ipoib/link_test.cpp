@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links that are each other's neighbours, over the loopback fabric.
+// Links over the loopback fabric that are each other's neighbours.
 #include <gmock/gmock.h>
 
 #include "bed.hpp"
@@ -20,7 +20,7 @@ class IpoibLink : public testing::Test {
     const fabric::Endpoint local(boost::asio::ip::address_v4::loopback(), port);
     return std::make_unique<Host>(*fabrics_.back(), ip, std::move(options), local);
   }
-  /// The host 10.9.0.2, which learns its neighbours.
+  /// A link at 10.9.0.2 that learns its neighbours from their packets.
   std::unique_ptr<Host> learner(milliseconds idle = milliseconds(300'000)) {
     return host("10.9.0.2", {.idle = idle, .learn_within = {{boost::asio::ip::make_address("10.9.0.0"), 24}}});
   }
@@ -29,7 +29,7 @@ class IpoibLink : public testing::Test {
     return run_until(context_, done);
   }
   void run() { run_ready(context_); }
-  /// Call it when the links have been destroyed. Expects that they have left no registered memory.
+  /// Expects that no registered memory is left. Call it after the links have been destroyed.
   void end(std::uint64_t round) {
     run();
     for (const auto& fabric : fabrics_) EXPECT_EQ(fabric->regions(), 0u) << round;
@@ -42,7 +42,7 @@ class IpoibLink : public testing::Test {
   std::vector<std::unique_ptr<fabric::LoopbackFabric>> fabrics_;
 };
 
-// [4755-7-a] the first packet makes the connection, which serves both directions and both protocols
+// [4755-7-a] the first packet makes the connection, which then serves both directions, for IPv4 and IPv6
 TEST_F(IpoibLink, PacketsBothWays) {
   auto a = host("10.9.0.1"), b = host("10.9.0.2");
   acquaint(*a, *b);
@@ -63,7 +63,8 @@ TEST_F(IpoibLink, PacketsBothWays) {
   EXPECT_EQ(a->counts().received_bytes, 1500u + 65520u);
 }
 
-// Credits: more packets than posted receives can be sent. All arrive, in order, and none arrives without a receive.
+// More packets are sent than receives are posted. Thanks to the credits all arrive, in order, and no packet arrives
+// without a receive.
 TEST_F(IpoibLink, ManyPackets) {
   for (const std::uint32_t mtu : {2044u, 65520u}) {
     auto a = host("10.9.0.1", {.mtu = mtu}), b = host("10.9.0.2", {.mtu = mtu});
@@ -82,7 +83,8 @@ TEST_F(IpoibLink, ManyPackets) {
   }
 }
 
-// [4755-5.1-a] [4755-5.1-b] [4755-7.2-a] the smaller MTU applies, ICMP reports it to the IP stack, smaller packets pass
+// [4755-5.1-a] [4755-5.1-b] [4755-7.2-a] the smaller MTU applies: ICMP reports it to the IP stack, and smaller packets
+// pass
 TEST_F(IpoibLink, PathMtu) {
   auto large = host("10.9.0.1"), small = host("10.9.0.2", {.mtu = 2044});
   acquaint(*large, *small);
@@ -115,7 +117,7 @@ TEST_F(IpoibLink, WhatCannotBeSent) {
   EXPECT_EQ(a->link->connections(), 0u);
 }
 
-// [4755-3.3-a] [4755-3.3-b] a thousand times with different delays: one connection is left, and no packet is lost
+// [4755-3.3-a] [4755-3.3-b] a thousand crossings with different delays: one connection remains, and no packet is lost
 TEST_F(IpoibLink, CrossingRequests) {
   std::uint64_t refused = 0;
   for (std::uint32_t round = 0; round < 1000; ++round) {
@@ -135,7 +137,7 @@ TEST_F(IpoibLink, CrossingRequests) {
   EXPECT_GT(refused, 300u) << "requests crossed";
 }
 
-// [4755-3.4-b] an idle connection is closed and leaves nothing behind; the next packet makes another one
+// [4755-3.4-b] an idle connection is closed and leaves nothing behind; the next packet makes a new connection
 TEST_F(IpoibLink, IdleConnectionsAreClosed) {
   auto a = host("10.9.0.1", {.idle = milliseconds(40)}), b = host("10.9.0.2");
   acquaint(*a, *b);
@@ -166,7 +168,7 @@ TEST_F(IpoibLink, CloseEndsConnections) {
   EXPECT_THAT(b->device.written.back(), HasSubstr("ICMP 3/1"));
 }
 
-// A peer goes away and comes back: meanwhile ICMP reports it as unreachable, then packets pass again.
+// A peer disappears and comes back: meanwhile ICMP reports it as unreachable.
 TEST_F(IpoibLink, PeerComesBack) {
   auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(4)}), b = host("10.9.0.2");
   acquaint(*a, *b);
@@ -188,7 +190,7 @@ TEST_F(IpoibLink, PeerComesBack) {
   }));
 }
 
-// More packets than a paused peer accepts: at first they stay in the device, then they are dropped and counted.
+// A paused peer accepts no packets: at first they stay in the device, then they are dropped and counted.
 TEST_F(IpoibLink, BackPressure) {
   auto a = host("10.9.0.1", {.stall = milliseconds(50)}), b = host("10.9.0.2"), c = host("10.9.0.3");
   acquaint(*a, *b);
@@ -214,13 +216,14 @@ TEST_F(IpoibLink, BackPressure) {
   EXPECT_GT(b->counts().received, received + 64) << "the peer grants credits repeatedly";
 }
 
-// Addresses are learnt from packets, within the range that the options give, and lead back to the sender.
+// An address is learnt from the packets of its sender, if it lies within `learn_within`; packets to it then go to that
+// sender.
 TEST_F(IpoibLink, Learning) {
   auto a = host("10.9.0.1"), b = learner();
   a->knows(*b);
   a->send(*b, 100);
   a->device.give(ip_packet("10.8.0.1", "10.9.0.2", 100));
-  a->device.give(ip_packet("10.9.0.255", "10.9.0.2", 100));  // the broadcast address of the network
+  a->device.give(ip_packet("10.9.0.255", "10.9.0.2", 100));  // refused: the broadcast address
   run();
   EXPECT_EQ(b->counts().received, 1u);
   EXPECT_EQ(b->counts().bad_sources, 2u);
@@ -229,7 +232,7 @@ TEST_F(IpoibLink, Learning) {
   EXPECT_EQ(a->counts().received, 1u);
 }
 
-// A learnt address may move to another sender only after the previous sender has gone.
+// A learnt address moves to another sender only when the connection of the previous sender has ended.
 TEST_F(IpoibLink, LearntAddressMoves) {
   auto b = learner(), before = host("10.9.0.1"), after = host("10.9.0.1");
   before->knows(*b);
@@ -250,8 +253,8 @@ TEST_F(IpoibLink, LearntAddressMoves) {
   EXPECT_EQ(after->counts().received, 1u);
 }
 
-// Hosts that share an address on the fabric may have 8 link-layer addresses and 16 IP addresses. Hosts that have gone
-// do not count.
+// All hosts at one fabric address together may have 8 link-layer addresses and 16 IP addresses. Hosts whose connection
+// has ended do not count.
 TEST_F(IpoibLink, LearningIsBounded) {
   auto b = learner();
   std::vector<std::unique_ptr<Host>> strangers;
@@ -284,7 +287,7 @@ TEST_F(IpoibLink, LearntAddressIsForgotten) {
     a->send(*b, 100);
     ASSERT_TRUE(until([&] { return b->counts().received == round; }));
     ASSERT_TRUE(until([&] { return b->link->connections() == 0; }));
-    boost::asio::steady_timer timer(context_, milliseconds(50));  // expires after the timer of the next sweep
+    boost::asio::steady_timer timer(context_, milliseconds(50));  // expires after the next sweep of learnt addresses
     bool swept = false;
     timer.async_wait([&](error_code) { swept = true; });
     ASSERT_TRUE(until([&] { return swept; }));
@@ -302,7 +305,7 @@ TEST_F(IpoibLink, DeviceFails) {
   EXPECT_EQ(a->failed, gone);
 }
 
-// Each operation of the fabric fails once: only packets are lost.
+// In each round one operation of each fabric fails: only packets are lost.
 TEST_F(IpoibLink, EveryOperationFails) {
   for (std::uint64_t n = 1; n < 400; n += 7) {
     auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(2)});

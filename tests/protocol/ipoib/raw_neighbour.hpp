@@ -12,7 +12,7 @@
 
 namespace rpcrdma::test {
 
-/// A queue pair that a test drives, in place of a link.
+/// A neighbour's queue pair that the test drives.
 class RawNeighbour {
  public:
   RawNeighbour(fabric::Fabric& fabric, const fabric::Endpoint& to, Bytes private_data)
@@ -37,7 +37,7 @@ class RawNeighbour {
   Memory frames;
 };
 
-/// A frame of this type around a packet.
+/// A frame with this type that carries `packet`.
 inline Bytes frame_of(std::uint16_t type, const Bytes& packet) {
   Bytes out(4);
   ipoib::encode_header(static_cast<ipoib::FrameType>(type), std::span<std::byte, 4>(out));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A slow neighbour delays the packets for a fast one only a little.
+// A slow neighbour delays packets for a fast neighbour only a little.
 #include "bed.hpp"
 #include "patience.hpp"
 #include "raw_neighbour.hpp"
@@ -28,7 +28,7 @@ TEST(IpoibPatience, Times) {
   EXPECT_EQ(one.begin(at(900 + 5000)), at(5900 + 205)) << "no more than the whole is regained";
 }
 
-/// 10.9.0.1 is the link under test, 10.9.0.2 another link, and 10.9.0.9 takes as many packets as the test allows.
+/// 10.9.0.1 is the link under test; 10.9.0.2 is another link. The test decides how many packets 10.9.0.9 takes.
 class IpoibSlow : public testing::Test {
  protected:
   IpoibSlow() {
@@ -45,7 +45,7 @@ class IpoibSlow : public testing::Test {
     link_.send(fast_, 100);
     ++given_to_fast_;
   }
-  /// Lets the link send `packets` packets in total to the slow neighbour.
+  /// Raises the slow neighbour's credits to `packets` packets in total.
   void allow(std::uint32_t packets) {
     Bytes frame(ipoib::kCreditFrameSize);
     ipoib::encode_credit(packets, MutableOctets(frame).first<ipoib::kCreditFrameSize>());
@@ -69,7 +69,7 @@ class IpoibSlow : public testing::Test {
   std::uint64_t given_to_fast_ = 0;
 };
 
-// A neighbour that takes one packet at a time delays the others for a bounded time in total, not for each packet.
+// A neighbour takes one packet at a time: the delay of others is bounded in total, not for each packet.
 TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   constexpr std::uint32_t kRounds = 40;
   for (std::uint32_t i = 0; i < kCredits; ++i) give_to_slow();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large packets of the IP stack: the link cuts them into segments to send them, and joins received segments again.
+// Large packets of the IP stack: the sending link cuts them into segments, and the receiving link joins the segments
+// again.
 #include <gmock/gmock.h>
 
 #include "bed.hpp"
@@ -15,7 +16,8 @@ using testing::HasSubstr;
 
 constexpr std::size_t kHeaders = 40;
 
-/// TCP over IPv4 without options; the last byte is `mark`. The checksum has the sum of the pseudo header.
+/// TCP over IPv4 without options; the last byte is `mark`. The checksum field holds the sum of the pseudo header, as
+/// the stack leaves it to an adapter.
 Bytes tcp_packet(std::size_t payload, std::uint32_t sequence = 0, std::uint8_t mark = 0) {
   Bytes out = from_hex("45000000 00014000 40060000 0a090001 0a090002 1b581b59 00000000 00000001 50101000 00000000");
   out.resize(kHeaders + payload);
@@ -55,7 +57,7 @@ class IpoibStream : public testing::Test {
   std::unique_ptr<Host> sender_, receiver_;
 };
 
-// A packet that was cut arrives as the stack gave it.
+// A packet that was cut arrives as one packet again.
 TEST_F(IpoibStream, CutAndJoined) {
   give(tcp_packet(20'000, 7, 99), tcp(1460));
   EXPECT_THAT(receiver_->device.written, ElementsAre("10.9.0.1 > 10.9.0.2 20040 99"));
@@ -76,8 +78,7 @@ TEST_F(IpoibStream, NotJoined) {
   EXPECT_EQ(receiver_->counts().joined, 0u);
 }
 
-// More segments than a connection takes at a time: the link continues to read when there is room, and sends each
-// segment once.
+// A packet has more segments than the connection takes at a time: the link waits for room, and sends each segment once.
 TEST_F(IpoibStream, MoreSegmentsThanRoom) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   give(tcp_packet(30'000, 1, 5), tcp(30));
@@ -96,7 +97,7 @@ TEST_F(IpoibStream, MoreSegmentsThanRoom) {
   EXPECT_EQ(sender_->counts().stalled + sender_->counts().lost, 0u);
 }
 
-// Segments that arrive together with the end of their connection are passed on, as one packet.
+// Segments arrive together with the end of their connection: they are joined and passed on.
 TEST_F(IpoibStream, ConnectionEndsBehindSegments) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   give(tcp_packet(3000, 1, 8), tcp(1460));
@@ -112,7 +113,7 @@ TEST_F(IpoibStream, ConnectionEndsBehindSegments) {
   EXPECT_EQ(receiver_->counts().joined, 1u);
 }
 
-// One ICMP message to the stack reports all segments that are too large.
+// One ICMP message reports all segments that are too large.
 TEST_F(IpoibStream, PathMtu) {
   make({.mtu = 9000}, {.mtu = 1500});
   give(tcp_packet(20'000), tcp(8960));
@@ -121,7 +122,7 @@ TEST_F(IpoibStream, PathMtu) {
   EXPECT_EQ(receiver_->counts().received, 1u);
 }
 
-// A checksum that the stack left to the device is completed; a packet that does not match its offload is dropped.
+// The link completes a checksum that the stack left to the device. It drops a packet that does not match its offload.
 TEST_F(IpoibStream, ChecksumsAndBadPackets) {
   give(tcp_packet(100, 0, 1), {Cut::none, 0, true, 20, 16});
   give(tcp_packet(1000, 100, 2), {Cut::none, 0, true, 20, 16});
@@ -135,7 +136,7 @@ TEST_F(IpoibStream, ChecksumsAndBadPackets) {
   EXPECT_EQ(receiver_->counts().received, 3u);
 }
 
-// The segments of two streams alternate: they are passed on in this order.
+// The segments of two streams alternate: the link passes them on in this order.
 TEST_F(IpoibStream, OrderOfStreams) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   for (std::uint8_t i = 0; i < 6; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A neighbour that takes no packets, or does not answer a request. Runs on any fabric.
+// A neighbour takes no packets, or does not answer a request. Runs on any fabric.
 #include <gmock/gmock.h>
 
 #include "bed.hpp"
@@ -9,7 +9,7 @@
 namespace rpcrdma::test {
 namespace {
 
-/// 10.9.0.1 is the link under test, 10.9.0.2 another link. The test drives 10.9.0.9.
+/// 10.9.0.1 is the link under test; 10.9.0.2 is another link. The test drives 10.9.0.9.
 class IpoibStuck : public testing::Test {
  protected:
   IpoibStuck() {
@@ -21,12 +21,12 @@ class IpoibStuck : public testing::Test {
     EXPECT_TRUE(run_until(context_, [&] { return other_.counts().received == 1; }));
   }
   ~IpoibStuck() override { held_.clear(); }
-  /// Expects that the other neighbour receives `packets` packets in total, and that no connection ends.
+  /// Expects that 10.9.0.2 receives `packets` packets in total, and that no connection ends.
   void expect_served(std::uint64_t packets) {
     EXPECT_TRUE(run_until(context_, [&] { return other_.counts().received == packets; }));
     EXPECT_EQ(link_.counts().ended, 0u);
   }
-  /// Gives the link `packets` packets for each of the two neighbours, alternately.
+  /// Gives the link `packets` packets for each of 10.9.0.9 and 10.9.0.2, alternately.
   void give_both(std::uint32_t packets) {
     for (std::uint32_t i = 0; i < packets; ++i) {
       link_.device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
@@ -34,7 +34,7 @@ class IpoibStuck : public testing::Test {
     }
   }
 
-  static constexpr std::uint32_t kPackets = 24;  // the other neighbour always has room for more
+  static constexpr std::uint32_t kPackets = 24;  // few enough that 10.9.0.2 always has room
   const FabricUnderTest& on_ = fabric_under_test();
   boost::asio::io_context context_;
   std::unique_ptr<fabric::Fabric> fabric_ = on_.open(context_, on_.address),
@@ -46,7 +46,8 @@ class IpoibStuck : public testing::Test {
   std::unique_ptr<fabric::Listener> listener_;
 };
 
-// For a neighbour that takes nothing the link stops its device once, then drops packets, and needs no more memory.
+// The neighbour takes nothing: the link pauses its device once, then drops packets for that neighbour, and needs no
+// more memory.
 TEST_F(IpoibStuck, TakesNothing) {
   constexpr std::uint16_t kCredits = 8;
   const ipoib::PrivateData data{listener_->local().port(), 65524, ipoib::Extension{.credits = kCredits}};
@@ -59,7 +60,7 @@ TEST_F(IpoibStuck, TakesNothing) {
   EXPECT_EQ(link_.counts().pauses, 1u);
   EXPECT_EQ(link_.counts().stalled, kPackets - kCredits);
   EXPECT_EQ(link_.link->registered_bytes(), registered);
-  // The neighbour gets packets again as soon as it announces room.
+  // The neighbour announces room for one packet, and receives the next packet.
   Bytes more(ipoib::kCreditFrameSize);
   ipoib::encode_credit(kCredits + 1, MutableOctets(more).first<ipoib::kCreditFrameSize>());
   stuck.send(more);
@@ -70,8 +71,8 @@ TEST_F(IpoibStuck, TakesNothing) {
   expect_served(2 + kPackets);
 }
 
-// The neighbour does not answer the request: few packets wait for the connection, and are dropped when the attempt
-// fails. The device is not stopped.
+// The neighbour does not answer the request: a few packets wait for the connection, and are dropped when the attempt
+// fails. The device is not paused.
 TEST_F(IpoibStuck, HoldsTheRequest) {
   give_both(kPackets);
   ASSERT_TRUE(run_until(context_, [&] { return link_.device.unread.empty() && !held_.empty(); }));

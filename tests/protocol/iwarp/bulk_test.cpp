@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two nodes exchange much data in both directions at once, in random sizes, compared byte by byte.
+// Two nodes exchange much data in both directions at once. The sizes of transfers are random, and every byte is
+// compared.
 #include <random>
 
 #include "iwarp_test.hpp"
@@ -77,7 +78,8 @@ void Bulk::read_all(Node& to, Memory& sink, const Segment& from) {
   }
 }
 
-/// Each side writes to the other and reads from it, and sends a message when its Writes and Reads are complete.
+/// Each side writes to the other and reads from it, then sends a message; each Send follows the side's Writes and
+/// Reads.
 void Bulk::round(std::uint64_t seed) {
   const std::uint32_t size = GetParam().window;
   struct Side {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Violations by the peer: each one is answered by its own Terminate (RFC 5040 section 4.8, RFC 5041 section 7.2).
+// Violations by the peer: this side answers each with the Terminate for it (RFC 5040 section 4.8, RFC 5041 section
+// 7.2).
 #include "iwarp_test.hpp"
 
 namespace rpcrdma::test {
@@ -9,13 +10,14 @@ using iwarp::DdpHeader;
 using iwarp::TerminateCode;
 namespace code = iwarp::terminate;
 
-/// What the peer sends, given windows of kWindowSize bytes for either access and the STag of another stream.
+/// A ULPDU of the peer that breaks a rule. The peer knows a readable and a writable window of kWindowSize bytes, and
+/// the STag of a window of another stream.
 struct Fault {
   const char* name;
   Bytes (*ulpdu)(const Segment& readable, const Segment& writable, std::uint32_t foreign);
   TerminateCode code;
   std::size_t ddp = 0;        ///< size of the DDP header in the Terminate
-  bool read_request = false;  ///< whether the Terminate contains the Read Request, too
+  bool read_request = false;  ///< true if the Terminate also contains the Read Request
   FabricError ours = FabricError::protocol_violation;
 };
 
@@ -99,7 +101,7 @@ const Fault kFaults[] = {
     {"MessageOffset",
      [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::send, 0, 1, 4), filled(20, 0)); },
      code::kMessageOffset, 18},
-    // [5041-7.1-a] on queue 2, which carries a single Terminate in one segment
+    // [5041-7.1-a] on queue 2, which carries one Terminate only, in one segment
     {"TerminateMsn",
      [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::terminate, 2, 2), filled(4, 0)); },
      code::kMsn, 18},
@@ -212,7 +214,7 @@ class Errors : public IwarpTest, public testing::WithParamInterface<std::tuple<F
  protected:
   const Fault& fault() const { return std::get<0>(GetParam()); }
   bool crc() const { return std::get<1>(GetParam()); }
-  /// Another connection of the same fabric, with a window of its own.
+  /// Makes another connection of the same fabric; returns the STag of its window.
   std::uint32_t make_foreign_stag();
 
   std::unique_ptr<Node> other_;
@@ -244,7 +246,7 @@ TEST_P(Errors, Terminate) {
   post_receive(64, 1);
   post_receive(64, 2);
   const Bytes ulpdu = fault().ulpdu(readable.segment, writable.segment, foreign);
-  // Bytes after the violation are ignored.
+  // The bytes after the violation are ignored.
   peer_.send(fpdu(ulpdu) + write(writable.segment.handle, writable.segment.offset, filled(8, 0x22)) +
              send(1, filled(8, 0x33)));
   const iwarp::Terminate message = terminated(fault().code);
@@ -275,7 +277,7 @@ INSTANTIATE_TEST_SUITE_P(All, Errors, testing::Combine(testing::ValuesIn(kFaults
 
 using Faults = IwarpTest;
 
-// [5041-7.1-a] no receive posted
+// [5041-7.1-a] a Send without a posted receive
 TEST_F(Faults, SendWithoutAReceive) {
   serve();
   peer_.send(send(1, {}));
@@ -284,7 +286,7 @@ TEST_F(Faults, SendWithoutAReceive) {
   EXPECT_EQ(end(), FabricError::no_receive);
 }
 
-// [5040-7.1-c] [5040-5.4-a] only the first error counts, and there is one Terminate
+// [5040-7.1-c] [5040-5.4-a] a burst with several errors causes one Terminate, for the first error
 TEST_F(Faults, TwoInOneBurst) {
   serve();
   post_receive(10, 1);
@@ -293,7 +295,7 @@ TEST_F(Faults, TwoInOneBurst) {
   EXPECT_EQ(node().log.size(), 1u);
 }
 
-// A bad CRC takes precedence over a bad header.
+// A frame has a bad CRC and a bad header: the Terminate reports the CRC.
 TEST_F(Faults, CrcComesFirst) {
   serve(true);
   peer_.send(write(0, 0, {}));
@@ -318,7 +320,7 @@ TEST_F(Faults, ReadsBeyondTheDepth) {
   EXPECT_EQ(message.ddp_header.size(), 18u);
 }
 
-// [5040-5.2.2-b] [5040-5.2.1-b] as many Reads as IRD at once
+// [5040-5.2.2-b] [5040-5.2.1-b] as many Reads as the IRD allows
 TEST_F(Faults, ReadsUpToTheDepth) {
   serve();
   const Exposed exposed = expose(0, 1000, fabric::Access::remote_read);
@@ -342,7 +344,7 @@ struct Bad {
 };
 class Responses : public IwarpTest, public testing::WithParamInterface<Bad> {};
 
-// [5040-5.2.2-c] Responses that do not match the Request, which was for 100 bytes
+// [5040-5.2.2-c] a Response that does not match its Request, which asked for 100 bytes
 TEST_P(Responses, ThatDoNotMatch) {
   connect();
   ASSERT_FALSE(node().read(memory().part(1000, 100), {7, 100, 0}, 1));
@@ -391,8 +393,8 @@ struct Told {
 };
 class Terminates : public IwarpTest, public testing::WithParamInterface<Told> {};
 
-// [5040-5.4-b] a Terminate from the peer, in the RFC's order of bits and in siw's. [5040-5.4-d] [5040-5.4-e] Nothing
-// more is sent: waiting work is flushed
+// [5040-5.4-b] the peer sends a Terminate, with the layer and type bits in the order of the RFC or in that of siw.
+// [5040-5.4-d] [5040-5.4-e] Nothing more is sent: waiting work is flushed
 TEST_P(Terminates, FromThePeer) {
   serve();
   post_receive(10, 1);
@@ -419,8 +421,8 @@ INSTANTIATE_TEST_SUITE_P(All, Terminates,
                                          Told{"Unknown", "7abc0000", FabricError::remote_terminated}),
                          [](const auto& param) { return std::string(param.param.name); });
 
-// [5044-6-a] A frame whose CRC is wrong may have been placed, within the window that it names; neither it nor anything
-// after it is delivered.
+// [5044-6-a] the payload of a frame with a wrong CRC may have been placed, but only within the window that the frame
+// names. The frame and all later ones are not delivered.
 TEST_F(Faults, NothingIsDeliveredBehindABadCrc) {
   serve(true);
   const Exposed exposed = expose(10000, 1000, fabric::Access::remote_write);
@@ -474,7 +476,7 @@ TEST_F(Faults, ResetByThePeer) {
   EXPECT_EQ(node().log.size(), 1u);
 }
 
-// [5040-5.4-c] a Terminate follows the partly written frame, even when the socket is full
+// [5040-5.4-c] the Terminate follows the partly written frame, although the socket is full
 TEST_F(Faults, TerminateBehindAFullSocket) {
   serve();
   peer_.send(write(0, 0, {}));
@@ -484,7 +486,7 @@ TEST_F(Faults, TerminateBehindAFullSocket) {
   peer_.send(write(0x1111, 0, filled(1, 1)));
   EXPECT_EQ(end(), FabricError::protocol_violation);
   EXPECT_EQ(node().log.size(), 8u);
-  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // the memory may be reused at once
+  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // flushed work uses no memory
   terminated(code::kInvalidStag);
 }
 

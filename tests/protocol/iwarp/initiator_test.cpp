@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connection set-up, this side connecting: expect X / answer Y.
+// Connection set-up by the initiator: each test checks the Request, sends a Reply, and states what this side does.
 #include <boost/asio/steady_timer.hpp>
 
 #include "iwarp_test.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Initiator : public IwarpTest {
  protected:
-  /// A reply that this side cannot accept: it closes the connection without a Terminate.
+  /// The peer sends a reply that this side cannot accept: this side closes the connection without a Terminate.
   void refused(const Bytes& answer) {
     start();
     ASSERT_EQ(asked().size(), 24u);
@@ -44,7 +44,7 @@ TEST_F(Initiator, CrcOn) {
   start();
   EXPECT_EQ(to_hex(asked()), to_hex(request(0x50, 2, "00100010")));
   peer_.send(reply(0x10, 2, "00100010"));
-  EXPECT_TRUE(peer_.segment().crc_good);  // the peer need not agree
+  EXPECT_TRUE(peer_.segment().crc_good);  // this side uses CRCs, even if the peer does not request them
 }
 
 // [6581-10-c] [5044-7.1.1-g]
@@ -88,7 +88,7 @@ TEST_F(Initiator, ReplyOctetByOctet) {
   EXPECT_EQ(to_hex(node().info->private_data), "aabb");
 }
 
-// [5044-7.1.2-g] [6581-9.1-a] the rejection's private data and read depths reach the user first
+// [5044-7.1.2-g] [6581-9.1-a] the user receives the private data and the read depths of the rejection before the end
 TEST_F(Initiator, Rejection) {
   start();
   asked();
@@ -115,7 +115,7 @@ TEST_F(Initiator, RejectionWithoutDepths) {
 
 // [5044-7.1.2-f] [5044-7.1.1-b]
 TEST_F(Initiator, Garbage) { refused(filled(64, 0x5a)); }
-// [5044-7.1.2-i] two initiators
+// [5044-7.1.2-i] the peer is an initiator, too
 TEST_F(Initiator, AnotherInitiator) { refused(request(0x10, 2, "00100010")); }
 // [6581-10-a]
 TEST_F(Initiator, ReplyOfRevisionOne) { refused(reply(0x00, 1, "")); }
@@ -166,7 +166,7 @@ TEST_F(Initiator, AbortsWhileItConnects) {
   EXPECT_TRUE(peer_.ends());
 }
 
-// [6581-10-e] a responder that knows only RFC 5044 closes; the initiator retries without RFC 6581
+// [6581-10-e] a responder that knows only RFC 5044 closes the connection; the initiator tries again without RFC 6581
 TEST_F(Initiator, FallsBack) {
   fabric::IwarpOptions options;
   options.fall_back = true;
@@ -197,7 +197,7 @@ TEST_F(Initiator, InsufficientInboundReads) {
   EXPECT_EQ(node().disconnected->message(), "peer requires more outstanding RDMA Reads than this side supports");
 }
 
-// [5044-7.1.1-c] [5044-4.3-a] the peer requests markers
+// [5044-7.1.1-c] [5044-4.3-a] the peer requests markers: this side sends them
 TEST_F(Initiator, MarkersThatThePeerAsksFor) {
   start();
   asked();
@@ -208,7 +208,7 @@ TEST_F(Initiator, MarkersThatThePeerAsksFor) {
   EXPECT_EQ(to_hex(peer_.receive(8)), "0000000000164143");
 }
 
-/// The peer-to-peer model, with the ready-to-receive indications that the responder offers.
+/// The peer-to-peer model. The responder's reply names the ready-to-receive indications that it accepts.
 class PeerToPeer : public Initiator {
  protected:
   void agree(std::string_view word) {
@@ -222,7 +222,7 @@ class PeerToPeer : public Initiator {
   }
 };
 
-// [6581-9.2-f] [6581-5-a] the Write is sent although no work is posted
+// [6581-9.2-f] [6581-5-a] the Write is sent although the user has posted nothing
 TEST_F(PeerToPeer, Write) {
   agree("c010c010");
   const Heard first = peer_.segment();
@@ -230,7 +230,7 @@ TEST_F(PeerToPeer, Write) {
   EXPECT_TRUE(first.payload.empty());
 }
 
-// The Write is sent before work that is posted as early as possible.
+// The Write precedes work that the user posts as soon as the connection is established.
 TEST_F(PeerToPeer, WriteBeforeAnythingElse) {
   agree("c010c010");
   ASSERT_TRUE(until([&] { return node().established(); }));
@@ -247,7 +247,7 @@ TEST_F(PeerToPeer, Read) {
   Reader in(first.payload);
   const iwarp::ReadRequest request = iwarp::decode_read_request(in);
   EXPECT_EQ(request.size, 0u);
-  // The answer to the indication completes no work of the user, and work continues.
+  // The Response to the indication completes no work of the user, and later work is not disturbed.
   ASSERT_TRUE(until([&] { return node().established(); }));
   ASSERT_FALSE(node().read(memory().part(0, 4), {7, 4, 0}, 1));
   node().qp->submit();
@@ -269,14 +269,14 @@ TEST_F(PeerToPeer, Send) {
   EXPECT_TRUE(first.payload.empty());
 }
 
-// [6581-9.2-g]
+// [6581-9.2-g] the two sides accept no common indication
 TEST_F(PeerToPeer, NothingInCommon) {
   agree("80100010");
   terminated(iwarp::terminate::kReadyToReceive);
   EXPECT_EQ(end(), FabricError::handshake_failed);
 }
 
-// A responder that left the first FPDU unread gets empty Writes, called nudges, until it sends something.
+// The responder stays silent after the first FPDU. It receives empty Writes, called nudges, until it sends something.
 TEST_F(Initiator, NudgesUntilThePeerAnswers) {
   connect();
   post_receive(10, 3);
@@ -293,7 +293,7 @@ TEST_F(Initiator, NudgesUntilThePeerAnswers) {
   ASSERT_FALSE(node().send(memory().part(0, 4), 2));
   node().qp->submit();
   Heard next = peer_.segment();
-  while (next.opcode() == Opcode::write) next = peer_.segment();  // one more nudge may have been in transit
+  while (next.opcode() == Opcode::write) next = peer_.segment();  // a nudge may have been in transit
   EXPECT_EQ(next.opcode(), Opcode::send);
   node().qp->disconnect();
   EXPECT_TRUE(peer_.ends());
@@ -317,7 +317,8 @@ TEST_F(Initiator, DoesNotNudgeAPeerThatHasAnswered) {
   EXPECT_EQ(peer_.available(), 0u);
 }
 
-// Segments of one message follow each other: a nudge that is due while the socket is full waits for the last segment.
+// A nudge never comes between two segments of a message: if it is due while the socket is full, it waits for the last
+// segment.
 TEST_F(Initiator, NudgesBetweenMessages) {
   connect();
   const std::uint32_t all = 8u << 20;
@@ -337,7 +338,7 @@ TEST_F(Initiator, NudgesBetweenMessages) {
   EXPECT_EQ(peer_.segment().opcode(), Opcode::write);
 }
 
-// The nudge is sent before Reads that wait because ORD Reads are outstanding.
+// A nudge does not wait behind Reads that exceed the ORD.
 TEST_F(Initiator, NudgesPastWaitingReads) {
   fabric::QueuePairOptions options;
   options.outbound_reads = 1;

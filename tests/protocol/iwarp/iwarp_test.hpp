@@ -11,22 +11,23 @@ namespace rpcrdma::test {
 using fabric::FabricError;
 using iwarp::Opcode;
 
-/// An iWARP fabric with one node, and a raw TCP peer.
+/// An iWARP fabric with one node, which the tests check, and a raw TCP peer.
 class IwarpTest : public testing::Test {
  protected:
-  /// Opens the fabric with other options than the default; call it first.
+  /// Opens the fabric with options other than the defaults. Call it first.
   void open(const fabric::IwarpOptions& options);
 
-  // Our node accepts what the peer asks for.
+  // The node accepts the peer's request.
   void listen(fabric::QueuePairOptions options = {});
-  /// The peer connects and sends `request`.
+  /// Lets the peer connect and send `request`.
   void ask(const Bytes& request);
-  /// Completes the set-up: RFC 6581 with read depths of 16, no private data, CRC as given. Reads the Reply, too.
+  /// Completes the set-up as responder: RFC 6581, read depths of 16, no private data, CRC as given. Also reads the
+  /// Reply.
   void serve(bool crc = false, fabric::QueuePairOptions options = {});
 
-  // Our node connects to the peer.
+  // The node connects to the peer.
   void start(fabric::QueuePairOptions options = {});
-  /// Waits for the node's Request.
+  /// Returns the node's Request.
   Bytes asked();
   void connect(fabric::QueuePairOptions options = {});
 
@@ -41,7 +42,7 @@ class IwarpTest : public testing::Test {
   Exposed expose(std::uint32_t offset, std::uint32_t size, fabric::Access access) {
     return Exposed(node(), memory().part(offset, size), access);
   }
-  /// Reads FPDUs up to a Terminate, which must have `code`; then the connection must end without a reset.
+  /// Reads FPDUs up to a Terminate, which must have `code`. After it the connection must end without a reset.
   iwarp::Terminate terminated(const iwarp::TerminateCode& code);
 
   Node& node() { return *node_; }
@@ -51,7 +52,7 @@ class IwarpTest : public testing::Test {
   std::unique_ptr<fabric::Listener> listener_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Node> node_;
-  std::uint32_t used_ = 0;  // bytes of the memory that receives use
+  std::uint32_t used_ = 0;  // bytes of the memory that are in use by receives
   RawPeer peer_{context_};
   Bytes terminate_;
 };

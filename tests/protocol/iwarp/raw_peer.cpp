@@ -121,7 +121,7 @@ void RawPeer::send(const Bytes& octets) {
   boost::asio::const_buffer rest = boost::asio::buffer(octets);
   while (rest.size() != 0) {
     rest += socket_.write_some(rest, error);
-    if (error && error != boost::asio::error::would_block) return;  // the test detects the error
+    if (error && error != boost::asio::error::would_block) return;  // receive() reports the error
     if (!error) continue;
     done = false;
     socket_.async_wait(boost::asio::ip::tcp::socket::wait_write, [&done](error_code) { done = true; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A TCP peer that sends raw bytes, so that it can violate every rule.
+// A TCP peer that sends raw bytes, so that it can break every rule.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
@@ -16,9 +16,8 @@ namespace rpcrdma::test {
 
 namespace iwarp = fabric::iwarp;
 
-// Frames.
 Bytes operator+(Bytes left, const Bytes& right);
-/// A start-up frame: "Req" or "Rep", then flags, revision, length, data.
+/// Returns an MPA start-up frame: the key of a "Req" or "Rep", then flags, revision, length and data.
 Bytes startup(std::string_view kind, std::uint8_t flags, std::uint8_t revision, const Bytes& data);
 inline Bytes request(std::uint8_t flags, std::uint8_t revision, std::string_view data) {
   return startup("Req", flags, revision, from_hex(data));
@@ -26,7 +25,7 @@ inline Bytes request(std::uint8_t flags, std::uint8_t revision, std::string_view
 inline Bytes reply(std::uint8_t flags, std::uint8_t revision, std::string_view data) {
   return startup("Rep", flags, revision, from_hex(data));
 }
-/// A complete FPDU with a correct CRC, without markers.
+/// Returns a complete FPDU with a correct CRC, without markers.
 Bytes fpdu(const Bytes& ulpdu);
 Bytes ddp(const iwarp::DdpHeader& header, const Bytes& payload = {});
 iwarp::DdpHeader untagged(iwarp::Opcode opcode, std::uint32_t queue, std::uint32_t msn, std::uint64_t offset = 0,
@@ -52,9 +51,9 @@ class RawPeer {
   explicit RawPeer(boost::asio::io_context& context) : context_(context), socket_(context), acceptor_(context) {}
 
   void connect(const boost::asio::ip::tcp::endpoint& to);
-  /// Connections that are made after this call take TCP segments of at most `bytes`.
+  /// Limits the TCP segments of later connections to `bytes`.
   void limit_segments(int bytes) { segment_limit_ = bytes; }
-  /// Listens instead of connecting; accept() waits for the connection.
+  /// Listens instead of connecting; accept() then waits for the connection.
   boost::asio::ip::tcp::endpoint listen();
   void accept();
 
@@ -63,11 +62,11 @@ class RawPeer {
   Bytes receive(std::size_t count);
   /// Waits for one FPDU.
   Heard segment();
-  /// Waits for an FPDU that is not an empty Write, which a silent initiator sends by itself.
+  /// Waits for an FPDU other than an empty Write, which an initiator sends to a silent peer.
   Heard next_segment();
-  /// Waits for the end of the connection; true if nothing came before it.
+  /// Waits for the end of the connection; returns true if no bytes arrived before the end.
   bool ends();
-  /// The number of bytes that can be read now.
+  /// The number of bytes that have arrived and not been received.
   std::size_t available();
   bool was_reset() const { return error_ == boost::system::errc::connection_reset; }
   void close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large segments that have all arrived are read one after the other, without returning to the event loop. Each test
-// makes something happen between two segments.
+// Several large segments have arrived completely: the stream reads them without returning to the event loop in between.
+// In each test something happens between two of these segments.
 #include <algorithm>
 
 #include "iwarp_test.hpp"
@@ -15,8 +15,8 @@ constexpr int kMessages = 8;
 
 class ReadRow : public IwarpTest {
  protected:
-  /// Posts kMessages receives, and makes the peer send as many Writes of kPiece bytes, each followed by a Send. `each`
-  /// runs after each completion.
+  /// Posts kMessages receives. The peer sends as many Writes of kPiece bytes, each followed by a Send. `each` runs
+  /// after each completion.
   void stage(UniqueFunction<void()> each = {}) {
     serve();
     node().on_done = std::move(each);

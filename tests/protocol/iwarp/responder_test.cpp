@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connection set-up on the accepting side: each test sends frames and states the expected answer.
+// Connection set-up by the responder: each test sends frames and states the expected answer.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -7,8 +7,7 @@
 
 #include "iwarp_test.hpp"
 
-// Defined if the sanitizer checks the types of objects (-fsanitize=vptr), for which it opens a pipe.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are the sanitizer's
+// Defined if the sanitizer checks the types of objects (-fsanitize=vptr): that check opens a pipe.
 extern "C" {
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss();
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss_abort();
@@ -20,7 +19,7 @@ namespace {
 
 class Responder : public IwarpTest {
  protected:
-  /// A request that is not answered: the connection is closed, and the request handler is not called.
+  /// The peer sends a request that is not answered: the connection is closed, and the request handler does not run.
   void refused(const Bytes& octets) {
     listen();
     ask(octets);
@@ -128,7 +127,7 @@ TEST_F(Responder, TheOldestHalfOpenConnectionGivesWay) {
   EXPECT_EQ(peer_.receive(24).size(), 24u);
 }
 
-// [5044-7.1.2-d] [6581-9.1-a] the handler gets the read depths of the request; a request that it drops is rejected
+// [5044-7.1.2-d] [6581-9.1-a] the handler receives the read depths of the request; a request that it drops is rejected
 TEST_F(Responder, Rejection) {
   open({});
   std::uint32_t inbound = 0;
@@ -204,7 +203,7 @@ TEST_F(Responder, MarkersThatThePeerAsksFor) {
   ASSERT_EQ(to_hex(peer_.receive(24)), to_hex(reply(0x10, 2, "00100010")));
   ASSERT_TRUE(until([&] { return node().established(); }));
   post_receive(100, 1);
-  peer_.send(send(1, {}));  // without markers: this side did not request them
+  peer_.send(send(1, {}));  // no markers in this direction: this side did not request them
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   ASSERT_FALSE(node().send(memory().part(1000, 600), 2));
   node().qp->submit();
@@ -228,7 +227,8 @@ TEST_F(Responder, SilentUntilTheFirstFpdu) {
   EXPECT_EQ(node().tags(), (std::vector<int>{1, 2}));
 }
 
-// A CRC error in the very first FPDU: this side may not send, as no valid FPDU has arrived.
+// The first FPDU has a CRC error: without a valid FPDU from the initiator, this side may not send, not even a
+// Terminate.
 TEST_F(Responder, FirstFpduSpoilt) {
   serve(true);
   Bytes spoilt = send(1, {});
@@ -254,7 +254,7 @@ struct RtrCase {
 };
 class ResponderPeerToPeer : public Responder, public testing::WithParamInterface<RtrCase> {};
 
-// [6581-9.2-b] [6581-9.2-c] [6581-9.2-d] [6581-9.2-e] after each kind of indication this side may send first
+// [6581-9.2-b] [6581-9.2-c] [6581-9.2-d] [6581-9.2-e] this side may send after any indication that it accepts
 TEST_P(ResponderPeerToPeer, ReadyToReceive) {
   listen();
   ask(request(0x10, 2, GetParam().word));
@@ -289,7 +289,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ResponderPeerToPeer,
                                          RtrCase{"None", "80100010", "c010c010"}),
                          [](const auto& param) { return std::string(param.param.name); });
 
-/// While it exists, this process cannot open further descriptors.
+/// While an object of this class exists, the process cannot open descriptors.
 class NoMoreDescriptors {
  public:
   NoMoreDescriptors() {
@@ -307,7 +307,7 @@ class NoMoreDescriptors {
   rlimit before_{};
 };
 
-// A shortage of descriptors neither ends the listener nor makes it spin.
+// Without free descriptors the listener neither ends nor uses the CPU in a loop.
 TEST_F(Responder, NoDescriptorsLeft) {
   if (&__ubsan_handle_dynamic_type_cache_miss_abort != nullptr || &__ubsan_handle_dynamic_type_cache_miss != nullptr)
     GTEST_SKIP() << "the sanitizer needs two descriptors to check an object's type, and fails without them";
@@ -332,7 +332,7 @@ TEST_F(Responder, PeerGoneBeforeTheReply) {
   ask(request(0x10, 2, "00100010"));
   peer_.reset();
   EXPECT_TRUE(until([&] { return node().qp == nullptr || node().disconnected.has_value(); }));
-  ask(request(0x10, 2, "00100010"));  // other connections work
+  ask(request(0x10, 2, "00100010"));  // the listener still accepts connections
   EXPECT_EQ(peer_.receive(24).size(), 24u);
 }
 

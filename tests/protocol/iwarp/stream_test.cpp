@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stream without violations: receive X / expect Y.
+// A stream without violations: each test sends frames or posts work, and states the result.
 #include <filesystem>
 #include <random>
 
@@ -20,7 +20,7 @@ class Stream : public IwarpTest {
     Reader in(heard.payload);
     return iwarp::decode_read_request(in);
   }
-  /// Frames of every kind, in order, for a window of 3000 bytes; and a check of their effect.
+  /// everything() returns frames of every kind for a window of 3000 bytes; expect_everything() checks their effect.
   Bytes everything(const Segment& window);
   void expect_everything(const Segment& window);
 };
@@ -33,7 +33,7 @@ Bytes Stream::everything(const Segment& window) {
                  payload.begin() + static_cast<std::ptrdiff_t>(from + size));
   };
   return write(0xdead, 7, {}) + send(1, part(0, 100)) + write(window.handle, window.offset, part(0, 1000), false) +
-         fpdu(ddp(untagged(Opcode::send, 0, 2, 0, false), part(0, 64))) +  // a Write may come in between
+         fpdu(ddp(untagged(Opcode::send, 0, 2, 0, false), part(0, 64))) +  // a Write may come between two segments
          write(window.handle, window.offset + 1000, part(1000, 2000)) +
          fpdu(ddp(untagged(Opcode::send, 0, 2, 64), part(64, 36))) + send(3, {}) +
          fpdu(ddp(untagged(Opcode::send_solicited, 0, 4), part(0, 5)));
@@ -57,8 +57,8 @@ void Stream::expect_everything(const Segment& window) {
 
 class Slices : public Stream, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
 
-// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] frames arrive byte by byte, in random slices, or at once, with
-// CRCs and without [5044-4.4-j]; each message is delivered whole and in order [5041-4.1-d] [5041-5.4-a], with its
+// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] the stream arrives byte by byte, in random slices, or at once,
+// with CRCs and without [5044-4.4-j]; each message is delivered whole and in order [5041-4.1-d] [5041-5.4-a], with its
 // length [5044-3-f] [5041-3-e] [5041-5.4-b]
 TEST_P(Slices, Stream) {
   const auto [largest, crc] = GetParam();
@@ -112,7 +112,7 @@ TEST_F(Stream, FramesFitTheSegmentsOfThePath) {
   EXPECT_EQ(received, 10000u);
 }
 
-// Quiescing an idle queue pair closes the connection in an orderly way; with work outstanding it resets the connection.
+// Quiescing a queue pair ends the connection in an orderly way if no work is outstanding.
 TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   serve();
   peer_.send(write(0, 0, {}));
@@ -126,7 +126,8 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   EXPECT_FALSE(peer_.was_reset());
 }
 
-// After quiescing, the socket is closed once the peer has acknowledged all bytes, even if the peer does not close.
+// After a quiesce the socket is closed as soon as the peer has acknowledged all bytes, even if the peer does not close
+// its side.
 TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   fabric::IwarpOptions options;
@@ -134,7 +135,7 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   open(options);
   serve();
   post_receive(100, 1);
-  peer_.send(send(1, Bytes(100)));  // acknowledges our Reply
+  peer_.send(send(1, Bytes(100)));  // TCP acknowledges the Reply with this Send
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   const auto before = descriptors();
   node().qp->quiesce();
@@ -227,7 +228,7 @@ TEST_F(Stream, Sends) {
   }
 }
 
-// [5040-5.1-b] [5041-5.3-a] [5040-5.5-d] work goes out in order of posting
+// [5040-5.1-b] [5041-5.3-a] [5040-5.5-d] work is sent in the order of posting
 TEST_F(Stream, WorkGoesOutInOrder) {
   connect();
   constexpr int kCount = 30;
@@ -263,7 +264,7 @@ TEST_F(Stream, MessagesThatAreTooLong) {
   EXPECT_EQ(node().qp->post_send(halves, {}, nullptr), BaseError::invalid_argument);
 }
 
-// [5041-5.2-d] [5040-5.1-c] messages without bytes take one segment
+// [5041-5.2-d] [5040-5.1-c] a message without bytes takes one segment
 TEST_F(Stream, EmptyMessages) {
   connect();
   ASSERT_FALSE(node().qp->post_send({}, {}, nullptr));
@@ -288,7 +289,7 @@ TEST_F(Stream, EmptyReadOfNothing) {
   EXPECT_TRUE(answer.payload.empty());
 }
 
-// [5040-5.2.1-c] [5040-5.5-c] a Read sees the Writes before it
+// [5040-5.2.1-c] [5040-5.5-c] a Read returns the data of the Writes before it
 TEST_F(Stream, ReadAfterWrite) {
   serve();
   const Exposed writable = expose(0, 100, fabric::Access::remote_write);
@@ -298,8 +299,8 @@ TEST_F(Stream, ReadAfterWrite) {
   EXPECT_EQ(peer_.segment().payload, filled(10, 0xee) + filled(20, 0x44) + filled(10, 0xee));
 }
 
-// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] [5040-5.2-a] [5040-5.5-b] with an ORD of one, the next Read, and the work
-// posted after it, wait for the Response
+// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] [5040-5.2-a] [5040-5.5-b] with an ORD of one, a second Read, and the work
+// posted after it, wait for the first Response
 TEST_F(Stream, OneReadAtATime) {
   start();
   asked();
@@ -338,7 +339,7 @@ TEST_F(Stream, SendBehindARead) {
   EXPECT_TRUE(until([&] { return node().tags() == std::vector<int>{1, 2}; }));
 }
 
-// [5040-8.1.1-c] the STags of sinks are not consecutive
+// [5040-8.1.1-c] each sink has an STag of its own, and the STags are not consecutive
 TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   connect();
   for (int i = 0; i < 3; ++i) ASSERT_FALSE(node().read(memory().part(0, 10), {7, 10, 0}, i));
@@ -350,7 +351,7 @@ TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   EXPECT_NE(second - first, third - second);
 }
 
-// Responses and work requests take turns: neither kind waits until all of the other kind have been sent.
+// Responses and posted work take turns: neither waits until all of the other has been sent.
 TEST_F(Stream, ResponsesAndWorksTakeTurns) {
   serve();
   constexpr std::uint32_t kSize = 4u << 20;
@@ -371,7 +372,7 @@ TEST_F(Stream, ResponsesAndWorksTakeTurns) {
   EXPECT_TRUE(order == "wrwrwr" || order == "rwrwrw") << order;
 }
 
-// [5044-7.2-a] [5041-3-f] the end of the peer's direction, in an orderly way
+// [5044-7.2-a] [5041-3-f] the peer ends its direction in an orderly way
 TEST_F(Stream, OrderlyEnd) {
   serve();
   post_receive(10, 1);
@@ -382,8 +383,8 @@ TEST_F(Stream, OrderlyEnd) {
   EXPECT_FALSE(node().result(1).status);
 }
 
-// [5041-6.2-c] What was posted before disconnect() is sent before the end, though the peer has ended its direction;
-// nothing can be posted after disconnect().
+// [5041-6.2-c] Work posted before disconnect() is sent although the peer has already ended its direction. After
+// disconnect() nothing can be posted.
 TEST_F(Stream, BothEndWithWorkLeft) {
   serve();
   peer_.send(write(0, 0, {}));
@@ -405,7 +406,7 @@ TEST_F(Stream, BothEndWithWorkLeft) {
   EXPECT_FALSE(node().result(1).status);
 }
 
-// An orderly end does not wait forever for a silent peer.
+// An orderly end does not wait forever for a peer that does not answer it.
 TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);
@@ -416,7 +417,7 @@ TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   EXPECT_EQ(end(), boost::system::errc::timed_out);
 }
 
-// An orderly end does not wait forever for a peer that does not read what was posted before disconnect().
+// An orderly end does not wait forever for a peer that does not read the work posted before disconnect().
 TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);
@@ -431,7 +432,7 @@ TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   EXPECT_EQ(node().result(15).status, FabricError::flushed);
 }
 
-// An orderly end does not wait forever for a peer that does not read the Responses that it requested.
+// An orderly end does not wait forever for a peer that does not read the Responses to its Reads.
 TEST_F(Stream, EndBehindAResponseThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);
@@ -453,7 +454,7 @@ TEST_F(Stream, AbortResetsTheConnection) {
   EXPECT_TRUE(peer_.was_reset());
 }
 
-// A peer that stops reading blocks its own stream only; [5040-5.5-e] unsent work does not complete.
+// A peer that does not read blocks only the direction to it; [5040-5.5-e] unsent work does not complete.
 TEST_F(Stream, APeerThatDoesNotRead) {
   serve();
   peer_.send(write(0, 0, {}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exposures and the frames that name them.
+// The life of an exposure, and the frames that name it.
 #include "iwarp_test.hpp"
 #include "rpcrdma/fabric/arrival.hpp"
 
@@ -10,7 +10,7 @@ constexpr std::uint32_t kLarge = 6u << 20;
 
 class Pins : public IwarpTest {
  protected:
-  /// The peer requests kLarge bytes and does not read the Response, so that the socket fills up.
+  /// The peer requests kLarge bytes and does not read the Response, so the socket is full.
   void read_and_stall(const Segment& source) {
     boost::asio::socket_base::receive_buffer_size small(16384);
     peer_.socket().set_option(small);
@@ -37,7 +37,7 @@ class Pins : public IwarpTest {
   }
 };
 
-// [5041-8.3.1-e] an invalidation completes when the Response is written to the socket, not before
+// [5041-8.3.1-e] an invalidation completes only when the Response has been written to the socket
 TEST_F(Pins, InvalidationWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -45,7 +45,7 @@ TEST_F(Pins, InvalidationWaitsForAResponse) {
   ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(1)));
   node().qp->submit();
   run_ready(context_);
-  EXPECT_TRUE(exposed.window->bound());  // the unfinished Response still uses it
+  EXPECT_TRUE(exposed.window->bound());  // the unfinished Response still uses the window
   EXPECT_EQ(node().count(1), 0u);
   EXPECT_FALSE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
   UniqueFunction<void()>& on_done = node().on_done;
@@ -57,7 +57,7 @@ TEST_F(Pins, InvalidationWaitsForAResponse) {
   EXPECT_TRUE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
 }
 
-// [5040-5.5-i] a Send is delivered though the Read before it is still being answered
+// [5040-5.5-i] a Send is delivered while the Response to an earlier Read is still being sent
 TEST_F(Pins, ASendDoesNotWaitForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -82,8 +82,8 @@ TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
   terminated(iwarp::terminate::kReadInvalidStag);
 }
 
-// [5040-5.3-e] [5041-4.2-c] if the peer invalidates, its Send completes when the Response is written, and later Sends
-// complete after that
+// [5040-5.3-e] [5041-4.2-c] the peer invalidates by Send: the receive completes when the Response has been written, and
+// later receives complete after it
 TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -93,7 +93,7 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   read_and_stall(exposed.segment);
   peer_.send(invalidating_send(1, exposed.segment.handle) + send(2, {}));
   run_ready(context_);
-  EXPECT_TRUE(exposed.window->bound());  // although no new access is granted
+  EXPECT_TRUE(exposed.window->bound());  // still bound, although new accesses are refused
   EXPECT_TRUE(node().log.empty());
   bool bound_then = true;
   node().on_done = [&] { bound_then = exposed.window->bound(); };
@@ -109,7 +109,7 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   EXPECT_TRUE(until([&] { return node().count(3) == 1; }));
 }
 
-// A local invalidation after that of the peer waits for the Response, too.
+// The peer invalidates, then the user does: both wait for the Response.
 TEST_F(Pins, InvalidationByBothWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -129,7 +129,7 @@ TEST_F(Pins, InvalidationByBothWaitsForAResponse) {
   EXPECT_FALSE(exposed.window->bound());
 }
 
-// An invalidation completes when the connection ends.
+// The end of the connection completes a waiting invalidation.
 TEST_F(Pins, TheEndOfTheConnectionReleases) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -141,7 +141,7 @@ TEST_F(Pins, TheEndOfTheConnectionReleases) {
   EXPECT_EQ(node().count(1), 1u);
 }
 
-// A half placed segment pins its window; the rest of the segment is still placed.
+// An invalidation waits until a half placed segment has been placed completely.
 TEST_F(Pins, InvalidationWaitsForHalfASegment) {
   serve();
   const Exposed exposed = expose(0, 60000, fabric::Access::remote_write);
@@ -156,12 +156,12 @@ TEST_F(Pins, InvalidationWaitsForHalfASegment) {
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x11}));
   std::fill_n(memory().octets.begin(), 60000, std::byte{0x99});
-  peer_.send(write(exposed.segment.handle, exposed.segment.offset, filled(100, 0x22)));  // the next segment is refused
+  peer_.send(write(exposed.segment.handle, exposed.segment.offset, filled(100, 0x22)));  // a new segment is refused
   terminated(iwarp::terminate::kInvalidStag);
   EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x99}));
 }
 
-// Destroying a window while frames name it ends the connection, so that its memory may be freed at once.
+// Destroying a window that frames in transmission name ends the connection: its memory may be freed at once.
 TEST_F(Pins, DestroyingAPinnedWindowEndsTheConnection) {
   serve();
   {
@@ -173,7 +173,7 @@ TEST_F(Pins, DestroyingAPinnedWindowEndsTheConnection) {
   while (!peer_.ends()) EXPECT_EQ(peer_.receive(1)[0] == std::byte{0x99}, false);
 }
 
-// Destroying the queue pair in the middle of a segment: nothing touches the memory afterwards.
+// The queue pair is destroyed in the middle of a segment: the memory is not touched afterwards.
 TEST_F(Pins, DestroyingTheQueuePairInMidSegment) {
   serve();
   auto exposed = std::make_unique<Exposed>(node(), memory().part(0, 60000), fabric::Access::remote_write);

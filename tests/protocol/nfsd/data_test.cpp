@@ -88,7 +88,7 @@ TEST_P(Data, StabilityAndCommit) {
   EXPECT_EQ(std::memcmp(committed->COMMIT3res_u.resok.verf, verifier, sizeof verifier), 0);
 }
 
-// Eight 1 MiB WRITEs, then READs, in flight at once.
+// Eight WRITEs of 1 MiB are in flight at once, then eight READs.
 TEST_P(Data, Pipelined) {
   constexpr std::uint32_t kSize = 1u << 20;
   constexpr std::uint32_t kCount = 8;
@@ -131,7 +131,7 @@ TEST_P(Data, Pipelined) {
     EXPECT_EQ(std::memcmp(parts[i].data, pattern(kSize, i).data(), kSize), 0) << i;
 }
 
-// Whichever operation of the fabric fails, the client's resent calls succeed and no buffer is lost.
+// After whichever frame the connection is lost, the client's retransmissions succeed.
 TEST_P(Data, LostConnections) {
   const nfs_fh3 file = create(root(), "f");
   const std::string content = pattern(150'000);
@@ -143,8 +143,8 @@ TEST_P(Data, LostConnections) {
   }
 }
 
-// If the sink of any RDMA Read of a call cannot be registered, the client must retry the call: the connection stays,
-// and the memory of the call is free again.
+// In each round the sink of another RDMA Read cannot be registered: the client receives NFS3ERR_JUKEBOX, the connection
+// stays, and the memory of the call is freed.
 TEST_P(Data, SinksThatDoNotFitTheLimitOfLockedMemory) {
   const nfs_fh3 file = create(root(), "f");
   const std::string content = pattern(150'000);

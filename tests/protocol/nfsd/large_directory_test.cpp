@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A directory of 100,000 entries (10,000 with a sanitizer), listed while entries are added and removed: an entry that
-// exists all the time is listed exactly once.
+// Lists a directory of 100,000 entries (10,000 with a sanitizer) while entries are added and removed: the listing
+// contains each entry that exists throughout exactly once.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,18 +20,18 @@ constexpr int kEntries = 100'000;
 class LargeDirectory : public Served {
  protected:
   void SetUp() override {
-    // Asynchronous: this test does not need stable storage, which would make it slow.
+    // Asynchronous, because stable storage would make the test slow and is not needed here.
     add_export("/large", ",no_root_squash,async");
     start();
     directory_ = mkdir(root("/large"), "d");
     for (int i = 0; i < kEntries; ++i) fill(name_of(i));
   }
 
-  /// Every 20th entry is removed during the listing.
+  /// Every 20th entry is one that is removed during the listing.
   static bool goes(int i) { return i % 20 == 7; }
   static std::string name_of(int i) { return (goes(i) ? "goes-" : "stays-") + std::to_string(i); }
 
-  /// Creates the entries. Bypasses the server where possible, because that is faster.
+  /// Creates an entry; without the server where possible, because that is faster.
   void fill(const std::string& name) {
     if (in_memory()) return static_cast<void>(create(directory_, name));
     const int fd = ::open((disk() / "large/d" / name).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0644);
@@ -39,7 +39,7 @@ class LargeDirectory : public Served {
     ::close(fd);
   }
 
-  /// Removes and adds some entries between two replies.
+  /// Removes and adds some entries; called between two replies.
   void change() {
     for (int k = 0; k < 8 && going_ < kEntries; going_ += 20, ++k) {
       ASSERT_EQ(call<nfs3::Remove>({in(directory_, name_of(going_))})->status, NFS3_OK);
@@ -96,7 +96,7 @@ void LargeDirectory::readdirplus() {
     for (u_int i = 0; i < ok.reply.entries.count; ++i) {
       const entryplus3& entry = ok.reply.entries.items[i];
       ++seen_[std::string(entry.name.view())];
-      // An entry that was removed after its name was read may lack handle and attributes.
+      // Handle and attributes may be missing if the entry was removed after its name was read.
       if (!entry.name.view().starts_with("goes-")) {
         ASSERT_TRUE(entry.name_handle.handle_follows && entry.name_attributes.attributes_follow) << entry.name.view();
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Listings take their memory from the bulk budget, and wait for it for a bounded time.
+// A listing takes its memory from the bulk budget, and waits for that memory for a limited time.
 #include <future>
 
 #include "served.hpp"
@@ -9,14 +9,14 @@ namespace {
 
 class ListingBudget : public Served {
  protected:
-  /// A READDIRPLUS of the largest size in progress.
+  /// A READDIRPLUS of the largest size that is in progress.
   struct InProgress {
     bool done = false;
     nfsstat3 status = NFS3_OK;
   };
 
   void SetUp() override {
-    server_options_.bulk_budget = std::size_t{1} << 20;  // one listing of the largest size, not two
+    server_options_.bulk_budget = std::size_t{1} << 20;  // room for one listing of the largest size, not for two
     start();
     directory_ = root();
     create(directory_, "file");

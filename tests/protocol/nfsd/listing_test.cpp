@@ -18,7 +18,7 @@ class Listing : public Served {
     names_.insert({".", ".."});
   }
 
-  /// Encoded bytes of READDIR3resok, computed from the decoded reply.
+  /// Returns the encoded size of READDIR3resok, computed from the decoded reply.
   static std::uint32_t size_of(const READDIR3resok& ok) {
     std::uint32_t size = 88 + 8 + 4 + 4;
     for (u_int i = 0; i < ok.reply.entries.count; ++i)

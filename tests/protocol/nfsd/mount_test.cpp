@@ -92,7 +92,7 @@ TEST_P(Mount, ListsOfMountsAndExports) {
   call<nfs3::Null>({});
 }
 
-// The reply fits the Reply chunk of a client.
+// The reply to DUMP is bounded, so that it fits the Reply chunk that a client offers.
 TEST_P(Mount, DumpIsBounded) {
   for (int i = 0; i < 1000; ++i) mounts_.add("host", "/" + std::to_string(i) + std::string(1000, 'x'));
   const auto reply = call<mount3::Dump>({});
@@ -100,7 +100,7 @@ TEST_P(Mount, DumpIsBounded) {
   EXPECT_EQ(reply->items[reply->count - 1].ml_directory.view().substr(0, 4), "/999") << "the latest remain";
 }
 
-// A call whose reply was lost is sent again on the next connection, and is not executed twice.
+// The connection is lost after each frame in turn: the retransmitted REMOVE is not executed twice.
 TEST_P(Mount, ARemoveSentAgainIsAnsweredFromTheCache) {
   const nfs_fh3 top = root();
   for (std::uint64_t frames = 0; frames < 12; ++frames) {

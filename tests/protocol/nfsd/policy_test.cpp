@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The effect of export options on calls, and of changed exports on handles.
+// What export options do to calls, and changed exports to handles.
 #include <unistd.h>
 
 #include "served.hpp"
@@ -15,7 +15,7 @@ class Policy : public Served {
     add_export("/all", ",all_squash");
     add_export("/devices", ",devices,no_root_squash");
     add_export("/async", ",async");
-    // World-writable: the test is about the owner of new files.
+    // All users may write, because the test is about the owner of new files.
     for (const char* name : {"root", "all", "data"}) ::chmod((disk() / name).c_str(), 0777);
     start();
   }
@@ -136,7 +136,7 @@ TEST_P(Policy, HandlesFollowTheExports) {
   EXPECT_EQ(write(file, 0, pattern(20000), true).status, NFS3ERR_STALE);
   EXPECT_EQ(mount("/data")->fhs_status, MNT3ERR_NOENT);
   ASSERT_TRUE(replace({spec_of("/data", ""), spec_of("/new", "")}));
-  // When exported again, a directory has its content, but a memory export is empty.
+  // After the directory is exported again, its files are there; a memory export starts empty.
   EXPECT_EQ(call<nfs3::Getattr>({file})->status, in_memory() ? NFS3ERR_STALE : NFS3_OK);
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every procedure that takes a handle, with a handle of each kind of object: one table for all back ends.
+// Calls each procedure that takes a handle with a handle of each kind of object. The table of expected statuses is the
+// same for all back ends.
 #include "served.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
 
-/// The status of a reply, and whether it contains all optional attributes.
+/// The status of a reply; `complete` tells whether it contains all optional attributes.
 struct Answer {
   nfsstat3 status = NFS3_OK;
   bool complete = true;
@@ -37,7 +38,7 @@ class Procedures : public Served {
     EXPECT_EQ(call<nfs3::Remove>({in(top_, "gone")})->status, NFS3_OK);
   }
 
-  /// One status for each kind, in the order of the columns.
+  /// Calls `ask` with a handle of each kind, and compares the statuses with those of the columns.
   using Ask = std::function<Answer(const nfs_fh3&)>;
   void row(const char* name, const Ask& ask, nfsstat3 file, nfsstat3 directory, nfsstat3 link, nfsstat3 node) {
     const std::pair<const char*, nfsstat3> columns[] = {{"file", file},   {"directory", directory},
@@ -215,7 +216,7 @@ TEST_P(Procedures, OldNames) {
   });
 }
 
-// Requests that cannot be performed: every back end gives the status that RFC 1813 section 3.3 names.
+// Requests that cannot be performed: every back end returns the status that RFC 1813 section 3.3 names.
 TEST_P(Procedures, Refusals) {
   create(top_, "taken");
   create(mkdir(top_, "full"), "inside");

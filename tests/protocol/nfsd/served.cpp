@@ -39,7 +39,7 @@ Served::~Served() {
 }
 
 ExportSpec Served::spec_of(const std::string& name, const std::string& options) {
-  ::umask(0);  // as the program does
+  ::umask(0);  // as the server does
   std::filesystem::create_directories(disk_ / name.substr(1));
   const std::string text = (in_memory() ? "memory" : (disk_ / name.substr(1)).string()) + ":" + name + options;
   const auto parsed = parse_export(text);

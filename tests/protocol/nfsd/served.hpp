@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The services of the server over the transport on a loopback network, and a typed client for them.
+// The server's services over the transport, on a loopback network, and a typed client.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -29,16 +29,16 @@ struct Reply {
   const T* operator->() const { return &*value; }
 };
 
-/// One server with the exports of a test, and one connected client. Parameter: "memory" or "disk".
+/// A server with the exports of a test, and a connected client. The test parameter is "memory" or "disk".
 class Served : public ::testing::TestWithParam<const char*> {
  protected:
   Served();
   ~Served() override;
 
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
-  /// Parses the argument of --export for an export of this back end.
+  /// Returns the export that `--export` would name for this back end.
   ExportSpec spec_of(const std::string& name, const std::string& options);
-  /// Adds an export with `options`, besides the writable "/data".
+  /// Adds an export with `options`. The writable export "/data" always exists.
   void add_export(const std::string& name, const std::string& options);
   void start();
   void reconnect();
@@ -63,10 +63,10 @@ class Served : public ::testing::TestWithParam<const char*> {
   nfs_fh3 mkdir(const nfs_fh3& directory, std::string_view name);
   LOOKUP3res lookup(const nfs_fh3& directory, std::string_view name);
   fattr3 stat(const nfs_fh3& object);
-  /// WRITE of registered memory (a Read chunk) or of plain bytes.
+  /// Writes registered memory, which goes into a Read chunk, or plain bytes.
   WRITE3res write(const nfs_fh3& file, std::uint64_t offset, std::string_view data, bool registered,
                   stable_how stable = UNSTABLE);
-  /// READ into registered memory (a Write chunk if it is large).
+  /// Reads into registered memory; a large result uses a Write chunk.
   std::string read(const nfs_fh3& file, std::uint64_t offset, std::uint32_t count, bool& eof);
   static diropargs3 in(const nfs_fh3& directory, std::string_view name) {
     diropargs3 args{directory, {}};
@@ -85,7 +85,7 @@ class Served : public ::testing::TestWithParam<const char*> {
   HandleSecret secret_{std::byte{1}};
   IoPool io_{3, secret_};
   SharedServices shared_{exports_, io_, mounts_, duplicates_, secret_};
-  fabric::LoopbackFabric* server_fabric_ = nullptr;  // belongs to worker_
+  fabric::LoopbackFabric* server_fabric_ = nullptr;  // owned by worker_
   std::unique_ptr<FabricWorker> worker_;
   transport::ServerOptions server_options_;
   std::unique_ptr<transport::Server> server_;

@@ -6,7 +6,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// The memory of a result until it has been sent.
+/// Keeps the memory of a result until the reply has been sent.
 struct Sending {
   memory::RegisteredBuffer memory;
   BufferRef part;
@@ -39,7 +39,7 @@ asio::awaitable<void> serve_join(rpc::ServerCall<Join> call) {
   JoinResult result{args.between, 0};
   const std::uint32_t total = args.first.length + args.second.length;
   if (total != 0) co_await call.async_reserve(total, asio::use_awaitable);
-  // A named array: GCC 12 keeps a braced list on the stack across co_await.
+  // Named, because GCC 12 keeps a braced list on the stack across co_await.
   const std::array both{&args.first, &args.second};
   for (const bulk_data* data : both) {
     if (data->length == 0) continue;

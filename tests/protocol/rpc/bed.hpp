@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The custom service on the whole stack over a loopback network: typed client, transport, typed server.
+// A custom service on the whole stack over a loopback network: typed client, transport, typed server.
 #include <gtest/gtest.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -23,7 +23,7 @@ namespace rpcrdma::test {
 
 inline constexpr auto kTuple = boost::asio::as_tuple(boost::asio::use_awaitable);
 
-/// Seeds of the data that the service generates.
+/// Seeds of the data that the service returns.
 inline constexpr std::uint64_t kFirstSeed = 11;
 inline constexpr std::uint64_t kSecondSeed = 22;
 

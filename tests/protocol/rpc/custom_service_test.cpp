@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A custom service end to end: several eligible items per call, in chunks and inline, long calls and long replies.
+// A custom service end to end: calls with several eligible items, in chunks and inline, long calls and long replies.
 #include "bed.hpp"
 
 #include "rpcrdma/connection/error.hpp"
@@ -46,7 +46,7 @@ TEST(CustomService, TwoResultsIntoTwoWriteChunks) {
   EXPECT_EQ(pushes(bed), (std::vector<std::string>{"server write 9001", "server write 7002"}));
 }
 
-// Results shorter than their Write chunks.
+// The results are shorter than their Write chunks.
 TEST(CustomService, ShortAndEmptyResults) {
   Bed bed;
   const auto first = bed.buffer(9000);
@@ -65,7 +65,7 @@ TEST(CustomService, ShortAndEmptyResults) {
   }(bed, first.ref(), second.ref()));
 }
 
-// [8166-3.5.3-a] without Write chunks the results come in the message, here in a Reply chunk
+// [8166-3.5.3-a] without Write chunks the results travel in the message, here in a Reply chunk
 TEST(CustomService, ResultsInTheMessage) {
   Bed bed;
   bed.run([](Bed& b) -> asio::awaitable<void> {
@@ -80,7 +80,7 @@ TEST(CustomService, ResultsInTheMessage) {
   }(bed));
 }
 
-// [8166-4.3.2.2-b] a Write chunk that can be too small for its result is not offered, even if the other chunks have
+// [8166-4.3.2.2-b] a Write chunk that may be too small for its result is not offered, even if other Write chunks have
 // room
 TEST(CustomService, ResultsThatOutgrowTheirBuffers) {
   Bed bed;
@@ -142,7 +142,7 @@ TEST(CustomService, ArgumentsInUnregisteredMemory) {
   bed.run([](Bed& b, const Bytes& one, const Bytes& two) -> asio::awaitable<void> {
     JoinArgs args{};
     args.first.set_octets(one);
-    args.second.set_octets(two);  // a long call
+    args.second.set_octets(two);  // makes the call a long call
     auto [status, result] = co_await b.client->async_call<Join>(args, kTuple);
     EXPECT_FALSE(status) << status.message();
     EXPECT_EQ(result->length, 20'100u);

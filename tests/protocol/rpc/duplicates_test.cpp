@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A non-idempotent call runs once, at whatever moment its connection is lost.
+// A non-idempotent call runs once, whenever its connection is lost.
 #include "bed.hpp"
 
 namespace rpcrdma::test {
@@ -7,7 +7,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Makes a call whose connection is lost after `frames` frames, and expects that it runs once.
+/// Loses the connection of a call after `frames` frames, and expects that the call runs once.
 void count_with_loss(std::uint64_t frames, std::string_view ballast) {
   Bed bed;
   bed.run([](Bed& b, std::uint64_t n, std::string_view text) -> asio::awaitable<void> {
@@ -26,11 +26,11 @@ void count_with_loss(std::uint64_t frames, std::string_view ballast) {
 
 TEST(ResentCalls, RunOnce) {
   for (std::uint64_t frames = 0; frames < 6; ++frames) count_with_loss(frames, "small");
-  const std::string large(20'000, 'b');  // makes a long call, which needs RDMA Reads
+  const std::string large(20'000, 'b');  // makes the call a long call, which needs RDMA Reads
   for (std::uint64_t frames = 0; frames < 14; ++frames) count_with_loss(frames, large);
 }
 
-// The client resends the call on a second connection while the first one is still being served.
+// The client retransmits the call on a second connection while the server still serves the first transmission.
 TEST(ResentCalls, AttachToTheCallInProgress) {
   Bed bed;
   bed.hold_counts = true;
@@ -54,7 +54,7 @@ TEST(ResentCalls, AttachToTheCallInProgress) {
   EXPECT_EQ(bed.total, 5u);
 }
 
-/// Fetches the first argument and replies; rejects the call if that fails.
+/// Pulls the first argument and replies; rejects the call if the pull fails.
 void serve_store(rpc::ServerCall<Store> call) {
   const bulk_data& data = call.args().first;
   auto memory = std::make_shared<memory::RegisteredBuffer>(*call.pool().allocate(data.length));
@@ -65,7 +65,7 @@ void serve_store(rpc::ServerCall<Store> call) {
   });
 }
 
-// As serve_store() above, but the exception of the failed transfer destroys the call.
+// Like serve_store(), but a failed pull throws, which destroys the call.
 asio::awaitable<void> store_in_coroutine(rpc::ServerCall<Store> call) {
   const memory::RegisteredBuffer memory = std::move(*call.pool().allocate(call.args().first.length));
   const BufferRef part = memory.ref();
@@ -73,7 +73,7 @@ asio::awaitable<void> store_in_coroutine(rpc::ServerCall<Store> call) {
   call.reply({call.args().first.length, 0});
 }
 
-// The connection is lost after each frame in turn, also while the argument is pulled.
+// The connection is lost after each frame in turn, for example while the argument is pulled.
 TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
   for (std::uint64_t frames = 0; frames < 8; ++frames) {
     SCOPED_TRACE(frames);
@@ -94,7 +94,7 @@ TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
   }
 }
 
-/// Fetches the first of two arguments and has an effect; then the connection is lost before the second is fetched.
+/// Pulls the first of two arguments and has an effect; the connection is lost before the second one is pulled.
 asio::awaitable<void> store_in_steps(rpc::ServerCall<Store> call, fabric::LoopbackNetwork& network, int& effects) {
   const memory::RegisteredBuffer memory = std::move(*call.pool().allocate(call.args().first.length));
   const BufferRef part = memory.ref();
@@ -122,7 +122,7 @@ TEST(ResentCalls, AreNotRunIfTheFirstHasFetchedAnArgument) {
   EXPECT_EQ(bed.connection->requester().counters().resent, 1u);
 }
 
-// The lost connection made the argument of the first call unreachable.
+// The loss of the connection makes the argument of the first transmission unreachable, so the retransmission runs.
 TEST(ResentCalls, AreRunIfTheFirstCannotBe) {
   Bed bed;
   const memory::RegisteredBuffer argument = bed.buffer(9000);
@@ -157,7 +157,7 @@ std::vector<memory::RegisteredBuffer> exhaust(memory::Pool& pool) {
   return all;
 }
 
-// [8166-4.5.4-b] without memory for a reply the connection ends, and the resent call gets the reply
+// [8166-4.5.4-b] there is no memory for a reply: the connection ends, and the retransmission receives the reply
 TEST(ResentCalls, GetTheReplyThatCouldNotBeSent) {
   Bed bed;
   bed.hold_counts = true;

@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::uint32_t kCredits = 16;
 constexpr std::uint32_t kReverseCredits = 12;
-constexpr std::uint32_t kWindow = 40;  // submitted calls, so many that some always wait for a credit
+constexpr std::uint32_t kWindow = 40;  // number of submitted calls: always more than the credits
 constexpr std::uint32_t kSmallest = 4500, kLargest = 9000;
 constexpr std::uint64_t kSeed = 5;
 
-/// Numbered calls of one direction.
+/// Progress of the numbered calls of one direction.
 struct Progress {
   explicit Progress(std::uint32_t calls) : completions(calls) {}
-  /// The next call to make; false if there is none at present.
+  /// Sets `number` to that of the next call; returns false if there is none at present.
   bool take(std::uint32_t& number) {
     if (again.empty() && next == completions.size()) return false;
     if (again.empty()) {
@@ -52,14 +52,14 @@ struct Progress {
   bool over() const { return succeeded == completions.size() && running == 0; }
 
   std::vector<std::uint8_t> completions;  // how often each call has succeeded
-  std::deque<std::uint32_t> again;        // calls to be repeated
+  std::deque<std::uint32_t> again;        // calls to make again
   std::uint32_t next = 0;
   std::uint32_t running = 0;
   std::uint32_t succeeded = 0;
   std::uint32_t lost = 0;
-  std::uint32_t served = 0;       // calls that the responder has received and not answered
+  std::uint32_t served = 0;       // calls that the responder has received and not yet answered
   std::uint32_t most_served = 0;  // largest value of `served`
-  std::uint32_t replies = 0;      // replies being sent
+  std::uint32_t replies = 0;      // replies that have not been sent completely
 };
 
 class Run {
@@ -104,7 +104,7 @@ class Run {
   memory::Pool server_pool_{*load_.server};
   memory::RegisteredBuffer client_data_ = std::move(*client_pool_.allocate(kLargest + 64));
   memory::RegisteredBuffer server_data_ = std::move(*server_pool_.allocate(kLargest + 64));
-  std::vector<memory::RegisteredBuffer> buffers_;  // not in use by a call
+  std::vector<memory::RegisteredBuffer> buffers_;  // buffers that no call uses
   rpc::Dispatcher dispatcher_;
   std::unique_ptr<transport::Server> server_;
   std::unique_ptr<transport::Client> connection_;
@@ -175,7 +175,7 @@ void Run::serve_reverse() {
   handlers_.emplace(*connection_, rpc::ReverseHandlersOptions{.announce = [this] { announce(); }});
   handlers_->on<Count>([this](rpc::ServerCall<Count> call) {
     reverse_.arrived();
-    // Reply later, so that calls overlap.
+    // Replies in a later handler, so that calls overlap.
     boost::asio::post(context_, [this, call = std::move(call)]() mutable {
       const CountResult result{call.args().add * 2 + 1};
       reverse_.answered();
@@ -266,11 +266,11 @@ void Run::reverse_over(std::uint32_t number, error_code status, const rpc::Decod
   call_reverse();
 }
 
-/// [8166-3.3.1-a] [8167-4.1-a] the calls in flight are within the grant, as the requester of each direction counts them
+/// [8166-3.3.1-a] [8167-4.1-a] each requester counts no more calls in flight than it was granted
 void Run::check_credits() {
   const transport::Requester::Counters there = connection_->requester().counters();
   const transport::Requester::Counters back = back_.counters();
-  // After the loss of a connection, `granted` is 0.
+  // While there is no connection, `granted` is 0.
   if (there.granted != 0 && there.in_flight > there.granted)
     complain("forward: ", there.in_flight, " in flight, granted ", there.granted);
   if (back.granted != 0 && back.in_flight > back.granted)
@@ -294,7 +294,8 @@ void Run::run() {
   std::cout << load_.calls << " calls in each direction: most in service at once " << forward_.most_served << " and "
             << reverse_.most_served << ", " << there.reconnects << " reconnects, " << there.resent
             << " forward calls sent again, " << reverse_.lost << " reverse calls lost and repeated" << std::endl;
-  // The counters of the responders must show the same limits, unless calls of a lost connection are still being served.
+  // The responders must have counted the same limits. Calls of a lost connection may still be served beside those of
+  // the next one, so this holds only without losses.
   if (!load_.may_be_lost) {
     EXPECT_LE(forward_.most_served, kCredits);
     EXPECT_LE(reverse_.most_served, kReverseCredits);
@@ -303,7 +304,7 @@ void Run::run() {
   if (load_.most_losses) {
     EXPECT_LE(there.reconnects, load_.most_losses());
   }
-  // [8167-4.1-b] both directions use more than one credit
+  // [8167-4.1-b] both directions have used more than one credit
   EXPECT_GT(forward_.most_served, 1u);
   EXPECT_GT(reverse_.most_served, 1u);
   close();
@@ -325,7 +326,7 @@ void Run::close() {
   back_ = {};
   client_.reset();
   connection_.reset();
-  // Only the buffer of this test is still lent.
+  // The only buffer still lent by the server's pool is that of this test.
   EXPECT_TRUE(wait([this] { return server_pool_.counters().lent == 1; }));
   EXPECT_TRUE(wait([this] { return client_pool_.counters().lent == 1 + buffers_.size(); }));
 }

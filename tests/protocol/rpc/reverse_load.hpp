@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Load in both directions of one connection at once: forward calls with Read and Write chunks, and reverse calls.
+// Load in both directions of one connection at once: forward calls, with Read and Write chunks, and reverse calls.
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
@@ -16,17 +16,17 @@ struct ReverseLoad {
   fabric::Endpoint local;                           ///< where the server listens
   std::uint32_t calls = 0;                          ///< number of calls that must succeed in each direction
   bool may_be_lost = false;                         ///< whether the connection may be lost
-  std::function<void()> disturb;                    ///< runs after each completion, of either direction; may be empty
-  Log log;                                          ///< of the connections
+  std::function<void()> disturb;                    ///< runs after each completion of either direction; may be empty
+  Log log;                                          ///< log of the connections
   std::function<std::uint64_t()> most_losses = {};  ///< how often the connection may be lost; empty: no limit
 };
 
-/// Runs the load and expects: each call completes exactly once and with the right data. No forward call fails; a
-/// reverse call may fail only with connection_lost, and is then repeated on the next connection. Neither side exceeds
-/// its grant. In the end all memory, receives and windows have been released.
+/// Runs the load. Expects that each call completes exactly once with the right data. No forward call fails. A reverse
+/// call may fail only with connection_lost; it is then made again on the next connection. Neither side exceeds its
+/// grant. At the end all memory, receives and windows have been released.
 void run_in_both_directions(boost::asio::io_context& context, const ReverseLoad& load);
 
-/// 100,000 if RPCRDMA_E2E_SCALE is "full", else `small`.
+/// Returns 100,000 if RPCRDMA_E2E_SCALE is "full", else `small`.
 std::uint32_t calls_in_each_direction(std::uint32_t small);
 
 }  // namespace rpcrdma::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many calls in both directions at once; RPCRDMA_E2E_SCALE=full makes 100,000 in each.
+// Many calls in both directions at once. RPCRDMA_E2E_SCALE=full makes 100,000 in each direction.
 #include <gtest/gtest.h>
 
 #include <random>

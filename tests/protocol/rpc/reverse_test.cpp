@@ -58,7 +58,7 @@ class TypedReverse : public testing::Test {
   void subscribe() {
     bed->client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});
   }
-  /// The outcome of one call; -1: it has not completed.
+  /// Makes one call. The result is its total, 0 if it failed, -1 until it completes.
   std::shared_ptr<int> count(std::uint32_t add, const rpc::CallOptions& options = {}) {
     auto out = std::make_shared<int>(-1);
     CountArgs args{};
@@ -122,8 +122,8 @@ TEST_F(TypedReverse, LongMessagesAreRefused) {
   EXPECT_EQ(handlers->dispatcher().counters().calls, 0u);
 }
 
-// [xchar-3.3-c] with version two, a client with handlers accepts long calls and sends long replies; with version one,
-// the server cannot know that the client does so
+// [xchar-3.3-c] with version two, a client with handlers accepts long calls and sends long replies. With version one,
+// the server cannot learn whether the client supports them.
 TEST(TypedReverseOfVersionTwo, LongMessages) {
   for (const transport::VersionChoice server_version :
        {transport::VersionChoice::automatic, transport::VersionChoice::one}) {
@@ -153,7 +153,7 @@ TEST(TypedReverseOfVersionTwo, LongMessages) {
     });
     bed.run([](rpc::Client& client, rpc::ReverseClient& to_client, bool chunks,
                std::string& heard) -> asio::awaitable<void> {
-      // The client's characteristics arrive before its second call.
+      // The characteristics of the client reach the server before the second call.
       for (int i = 0; i < 2; ++i) co_await client.async_call<Nothing>({}, asio::use_awaitable);
       CountArgs args{};
       const std::string ballast(8000, 'b');
@@ -176,7 +176,8 @@ TEST(TypedReverseOfVersionTwo, LongMessages) {
   }
 }
 
-// [8167-5.4-a] [8167-5.4-b] the handle makes no more calls, and the next connection has another one
+// [8167-5.4-a] [8167-5.4-b] the handle of a lost connection makes no more calls; the next connection has a handle of
+// its own
 TEST_F(TypedReverse, TheHandleOutlivesItsConnection) {
   hold = true;
   rpc::ReverseClient first = back;
@@ -188,7 +189,7 @@ TEST_F(TypedReverse, TheHandleOutlivesItsConnection) {
   ASSERT_TRUE(bed->wait([&] { return connections == 2 && back.alive() && !first.alive(); }));
   ASSERT_TRUE(over(lost));
   EXPECT_EQ(last, TransportError::connection_lost);
-  held[0].reply({1});  // this reply is dropped
+  held[0].reply({1});  // dropped: its connection is lost
   hold = false;
   const auto next = count(2);
   ASSERT_TRUE(over(next));
@@ -243,7 +244,7 @@ TEST_F(TypedReverse, Cancellation) {
   EXPECT_EQ(*outcome, BaseError::cancelled);
 }
 
-// Other threads make calls, copy and destroy handles, and cancel.
+// Other threads make calls, copy and destroy handles, and cancel calls.
 TEST_F(TypedReverse, FromOtherThreads) {
   std::atomic<int> good{0};
   std::atomic<int> running{3};
@@ -264,7 +265,7 @@ TEST_F(TypedReverse, FromOtherThreads) {
                                              good += !status || status == BaseError::cancelled ? 1 : 0;
                                            })));
       signal.emit(asio::cancellation_type::terminal);
-      own.run();  // returns after the completion
+      own.run();  // returns when the call has completed
       client = {};
       --running;
     });
@@ -274,7 +275,7 @@ TEST_F(TypedReverse, FromOtherThreads) {
   EXPECT_EQ(good, 3 * 201);
 }
 
-// A handler's call may outlive the client and its handlers.
+// A call held by a reverse handler may outlive the client and its handlers.
 TEST_F(TypedReverse, CallsOutliveTheHandlers) {
   hold = true;
   const auto lost = count(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A custom service for tests: more eligible items than NFSv3 has, and procedures that are not idempotent.
+// A custom service for tests: its calls have more eligible items than NFSv3, and some are not idempotent.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/boolean.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
@@ -10,7 +10,7 @@ namespace rpcrdma::test {
 
 inline constexpr std::uint32_t kServiceProgram = 0x20004d32;
 
-/// TWO: two eligible results of the requested lengths, a word between them and a text after them.
+/// TWO: returns two eligible results of the requested lengths, with a word between them and a text after them.
 struct TwoArgs {
   u_int first;
   u_int second;
@@ -33,7 +33,7 @@ inline rpc::ReplyBound two_bound(const TwoArgs& args) {
   return {24 + 4 + 4 + 4 + 4 + 64, {pad4(args.first), pad4(args.second)}};
 }
 
-/// JOIN: two eligible arguments; the result is their total length and the sum of their bytes.
+/// JOIN: takes two eligible arguments; returns their total length and the sum of their bytes.
 struct JoinArgs {
   bulk_data first;
   u_int between;
@@ -51,7 +51,7 @@ inline bool_t xdr_join_result(XDR* xdrs, JoinResult* result) {
 }
 inline rpc::ReplyBound join_bound(const JoinArgs&) { return {24 + 12, {}}; }
 
-/// COUNT: adds to a number that the server keeps; a long ballast makes it a long call.
+/// COUNT: adds to a number that the server keeps. A long ballast makes it a long call.
 struct CountArgs {
   u_int add;
   text_data ballast;
@@ -72,7 +72,7 @@ RPCRDMA_PROCEDURE(Join, (kServiceProgram, 1, 2, "JOIN", 2, 0, true, AuthRequirem
                   JoinResult, xdr_join_result, join_bound);
 RPCRDMA_PROCEDURE(Count, (kServiceProgram, 1, 3, "COUNT", 0, 0, false, AuthRequirement::none), CountArgs,
                   xdr_count_args, CountResult, xdr_count_result, count_bound);
-/// STORE: as JOIN, but not idempotent.
+/// STORE: like JOIN, but not idempotent.
 RPCRDMA_PROCEDURE(Store, (kServiceProgram, 1, 4, "STORE", 2, 0, false, AuthRequirement::none), JoinArgs, xdr_join_args,
                   JoinResult, xdr_join_result, join_bound);
 inline rpc::ReplyBound nothing_bound(const rpc::Void&) { return {24, {}}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What both sides count, against what the test has done.
+// Compares the counters of both sides with what the test has done.
 #include "bed.hpp"
 #include "rpcrdma/connection/error.hpp"
 
@@ -108,7 +108,7 @@ TEST(Statistics, OfOneConnection) {
   EXPECT_TRUE(bed.server->report(0, 0).busiest.empty());
 }
 
-// The traffic of connections that have ended stays in the sums of both sides.
+// The sums of both sides include the traffic of connections that have ended.
 TEST(Statistics, OutliveTheConnection) {
   Bed bed;
   bed.run(call_nothing(bed, 2));
@@ -164,7 +164,7 @@ TEST(Statistics, OfCallsThatWaitForACredit) {
   EXPECT_EQ(there.credit_waits, 6u);
 }
 
-// A peer cannot make the list of statuses longer.
+// The list of statuses has a maximum length, whatever statuses a peer sends.
 TEST(Statistics, ListOfFailuresIsBounded) {
   rpc::ProcedureStatistics one;
   for (std::uint32_t status = 1; status <= 1000; ++status) one.fail(status);

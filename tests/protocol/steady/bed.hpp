@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A client and a server of the service on the iwarp fabric and one event loop, so that the costs of both are counted.
+// A client and a server of the service on the iwarp fabric. They share one event loop, so that the costs of both are
+// counted.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -17,11 +18,11 @@
 
 namespace rpcrdma::test {
 
-/// The cost of calls, of both sides together.
+/// What calls cost, on both sides together.
 struct Cost {
   std::uint64_t allocations = 0;
   std::uint64_t copied = 0;         ///< bytes, by memcpy() and memmove()
-  std::uint64_t fabric_copied = 0;  ///< bytes of payload of large segments, counted by the fabric
+  std::uint64_t fabric_copied = 0;  ///< bytes of payload that the fabric has copied from large segments
 };
 
 class SteadyBed {
@@ -55,7 +56,7 @@ class SteadyBed {
   std::span<std::byte> buffer(std::uint32_t lane) const { return buffers_[lane].octets(); }
 
  private:
-  /// Makes one call after another until none is left.
+  /// Makes one call after the other, while `left` is not zero.
   template <class P>
   class Lane {
    public:

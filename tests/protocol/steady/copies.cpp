@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Versions of memcpy() and memmove() that replace those of the C library and count the bytes.
+// Replaces memcpy() and memmove() of the C library by versions that count the bytes.
 #include "copies.hpp"
 
 #include <cstddef>
@@ -17,7 +17,7 @@ std::uint64_t copied_octets() noexcept { return copied; }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-// In assembly, because the compiler could turn a loop into a call of the function itself.
+// Assembly, because the compiler could turn a loop into a call of the function itself.
 extern "C" {
 
 void* memcpy(void* __restrict to, const void* __restrict from, std::size_t size) noexcept {

@@ -4,7 +4,7 @@
 
 namespace rpcrdma::test {
 
-/// False with a sanitizer, which replaces the copying functions: copied_octets() does not count then.
+/// False in a build with a sanitizer: the sanitizer replaces memcpy() and memmove(), so copied_octets() counts nothing.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kCopiesAreCounted = false;
 #else

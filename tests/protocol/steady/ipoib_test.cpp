@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the steady state a link of IP over the fabric makes no allocation, and copies no packet: only its device does.
+// In the steady state a link of IP over the fabric allocates nothing and copies no packet.
 #include <algorithm>
 
 #include "copies.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kPacket = 60'000;
 
-/// Gives the link the same packet a number of times, and counts the packets that the link writes.
+/// Gives the link the same packet a number of times, and counts the packets that the link writes to it.
 class CountingDevice final : public ipoib::PacketDevice {
  public:
   explicit CountingDevice(boost::asio::io_context& context) : context_(context), packet_(kPacket) {}
@@ -48,7 +48,7 @@ class CountingDevice final : public ipoib::PacketDevice {
   UniqueFunction<void()> ready_;
 };
 
-/// One side of the link: 10.9.0.NUMBER.
+/// One side of the link; its address is 10.9.0.NUMBER.
 struct Side {
   Side(boost::asio::io_context& context, std::uint8_t number)
       : fabric(std::move(*fabric::open_iwarp(context, {}, {}))), device(context) {
@@ -79,7 +79,7 @@ TEST(SteadyLink, NoAllocationAndNoCopy) {
   exchange(1);
   exchange(1000);
   constexpr unsigned kRounds = 10;
-  // Permitted allocations: this test's posts from outside the event loop, and queues that still double their size.
+  // Permitted allocations: the handlers that this test posts, and queues that still double their size.
   constexpr unsigned kPosts = 2 * kRounds, kDoublings = 12;
   std::uint64_t allocations = 0, bytes = 0;
   for (unsigned round = 0; round < kRounds; ++round) {

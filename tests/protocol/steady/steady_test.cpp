@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the steady state calls make no allocation and no copy of bulk data, on either side.
+// In the steady state calls allocate nothing and copy no bulk data, on either side.
 #include <cstdlib>
 
 #include "bed.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kWarming = 200;
 constexpr std::uint32_t kCalls = 200;
-/// Bytes that a call may copy: headers and arguments, a few times on each side.
+/// The bytes that a call may copy: headers and arguments, a few times on each side.
 constexpr std::uint64_t kOwnOctets = 4096;
 
 struct Load {
@@ -26,7 +26,7 @@ class Steady : public testing::TestWithParam<Load> {
   template <class P>
   void expect_no_cost() {
     const Load& load = GetParam();
-    // Warm up at twice the depth first: the server may begin a call before it has released the previous one.
+    // Starts with twice the depth, because the server may begin a call before it has released the previous one.
     bed_.run<P>(load.octets, 2 * load.depth, kWarming);
     bed_.run<P>(load.octets, load.depth, kWarming);
     const Cost cost = bed_.run<P>(load.octets, load.depth, kCalls);

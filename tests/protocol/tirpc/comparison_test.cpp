@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every form of call over libtirpc's TCP transport and over RDMA: the status, the fields of rpc_err that the status
-// defines, and the bytes of the results are equal.
+// Makes each form of call over libtirpc's TCP transport and over RDMA, and compares the outcomes: the status, the
+// fields of rpc_err that are defined for that status, and the bytes of the results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ struct Outcome {
   clnt_stat status = RPC_FAILED;
   clnt_stat kept = RPC_FAILED;  // the status in the handle's rpc_err
   std::tuple<long, long> detail;
-  std::string results;  // in XDR
+  std::string results;  // encoded in XDR
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
@@ -31,7 +31,7 @@ void PrintTo(const Outcome& outcome, std::ostream* out) {
        << ", " << std::get<1>(outcome.detail) << "), " << outcome.results.size() << " bytes";
 }
 
-/// The fields of the union that are defined for the status.
+/// Returns the fields of rpc_err's union that are defined for the status.
 std::tuple<long, long> detail_of(const rpc_err& error) {
   switch (error.re_status) {
     case RPC_AUTHERROR: return {error.re_why, 0};
@@ -90,7 +90,7 @@ class Comparison : public ::testing::TestWithParam<Loop> {
     ASSERT_NE(tcp_, nullptr);
     ASSERT_NE(rdma_, nullptr) << clnt_spcreateerror("rdma");
   }
-  /// Runs `form` over both; returns the outcome over TCP.
+  /// Runs `form` over TCP and over RDMA, and compares the outcomes; returns that of TCP.
   template <class Form>
   Outcome compare(Form form) {
     const Outcome tcp = form(tcp_.get());
@@ -250,7 +250,7 @@ TEST_P(Comparison, UnknownFlavor) {
     auth_destroy(client->cl_auth);
     client->cl_auth = authunix_create(name, 0, 0, 0, nullptr);
   }
-  // A flavor that the server does not know, in place of AUTH_SYS.
+  // Sends a flavor that the server does not know, instead of AUTH_SYS.
   const auto marshal = [](AUTH*, XDR* xdrs) -> int {
     opaque_auth cred{77, nullptr, 0};
     opaque_auth verf{AUTH_NONE, nullptr, 0};
@@ -267,7 +267,8 @@ TEST_P(Comparison, UnknownFlavor) {
 
 TEST_P(Comparison, UnansweredCallTimesOut) {
   EXPECT_EQ(compare([](CLIENT* client) { return call(client, FORMS_SILENT, kBrief); }).status, RPC_TIMEDOUT);
-  // More calls than credits. (libtirpc's TCP handle is not tested: after a time-out it skips the next reply.)
+  // Makes more calls than there are credits. Only over RDMA, because libtirpc's TCP handle skips the next reply after a
+  // time-out.
   for (int i = 0; i < 40; ++i) EXPECT_EQ(call(rdma_.get(), FORMS_SILENT, {0, 20'000}).status, RPC_TIMEDOUT);
   EXPECT_EQ(call(rdma_.get(), FORMS_NULL).status, RPC_SUCCESS);
 }
@@ -277,7 +278,7 @@ TEST_P(Comparison, SlowCallTimesOut) {
     return call<int, int>(client, FORMS_SLOW, routine(xdr_int), 1000, routine(xdr_int), kBrief);
   };
   EXPECT_EQ(compare(slow).status, RPC_TIMEDOUT);
-  // The late reply is not taken for that of the next call.
+  // The late reply is not mistaken for the reply to the next call.
   int one = 1;
   const Outcome next = call<int, int>(rdma_.get(), FORMS_SLOW, routine(xdr_int), one, routine(xdr_int));
   EXPECT_EQ(next.results, bytes_of(routine(xdr_int), &one));
@@ -304,7 +305,7 @@ TEST_P(Comparison, MessagePassing) {
   EXPECT_EQ(compare([](CLIENT* client) { return call(client, FORMS_NULL); }).status, RPC_SUCCESS);
 }
 
-/// The outcomes of eight threads: four use handles of their own, and four share one handle.
+/// Returns the outcomes of eight threads: four have a handle each, and four share one.
 std::vector<std::vector<Outcome>> from_eight_threads(CLIENT* shared, const std::function<ClientPtr()>& make) {
   std::vector<std::vector<Outcome>> outcomes(8);
   std::vector<std::thread> threads;
@@ -337,7 +338,7 @@ TEST_P(Comparison, DeadServer) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     server_.kill();
   });
-  // The server dies while this call is in progress.
+  // The server process ends while these calls are in progress.
   const auto wait = [](CLIENT* client) { return call(client, FORMS_SILENT); };
   Outcome tcp;
   std::thread other([&] { tcp = wait(tcp_.get()); });

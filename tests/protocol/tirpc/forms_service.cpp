@@ -33,7 +33,7 @@ int listening_socket(std::uint16_t& port) {
   return fd;
 }
 
-/// Encodes a blob, and then fails.
+/// Encodes a blob, then fails; releases it like any routine.
 bool_t xdr_half(XDR* xdrs, blob* value) { return xdrs->x_op == XDR_FREE || (xdr_blob(xdrs, value) && false); }
 
 void fail_half_way(SVCXPRT* transport) {
@@ -145,7 +145,7 @@ std::uint64_t checksum(const char* bytes, std::size_t size) {
 
 }  // namespace rpcrdma::tirpc
 
-// The procedures as rpcgen declares them: results are static, and after a null result no reply is sent.
+// The procedures as rpcgen declares them: results are static, and a null result means that no reply is sent.
 namespace {
 
 std::string produced;
@@ -165,7 +165,7 @@ void* forms_null_3_svc(void*, svc_req*) { return forms_null_1_svc(nullptr, nullp
 
 mixture* forms_echo_1_svc(mixture* in, svc_req*) {
   static mixture out;
-  out = *in;  // freed with the arguments, after the reply
+  out = *in;  // the argument, which is freed after the reply
   return &out;
 }
 
@@ -192,7 +192,7 @@ blob* forms_reverse_1_svc(blob* in, svc_req*) {
 
 void* forms_add_1_svc(addition* in, svc_req*) {
   sums[in->key] += in->value;
-  return nullptr;  // batched: no reply
+  return nullptr;  // a batched call has no reply
 }
 
 int* forms_sum_1_svc(int* key, svc_req*) { return &sums[*key]; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One process that serves forms.x over TCP by libtirpc and over RDMA, from one dispatch function in one loop; and
-// clients of both.
+// A process that serves forms.x over TCP by libtirpc and over RDMA, with one dispatch function in one loop; and clients
+// for both.
 #include <rpc/rpc.h>
 #include <sys/types.h>
 
@@ -30,7 +30,7 @@ class FormsServer {
   std::string rdma_address() const { return "127.0.0.1:" + std::to_string(ports_.rdma); }
   std::uint16_t rdma_port() const { return ports_.rdma; }
   std::uint16_t tcp_port() const { return ports_.tcp; }
-  /// Ends the process at once.
+  /// Kills the server process.
   void kill();
 
  private:
@@ -54,13 +54,13 @@ ClientPtr tcp_client(const FormsServer& server, rpcprog_t program = FORMS_PROG, 
 ClientPtr rdma_client(const FormsServer& server, rpcprog_t program = FORMS_PROG, rpcvers_t version = FORMS_V1,
                       const rpcrdma_clnt_options* options = nullptr);
 
-/// The program whose FORMS_PRODUCE has results that are eligible for direct data placement.
+/// In this program the results of FORMS_PRODUCE are eligible for direct data placement.
 constexpr rpcprog_t kEligible = FORMS_PROG + 100;
-/// Another procedure of that program: the encoding of its results fails near the end.
+/// In the same program: a procedure whose results fail to encode near their end.
 constexpr rpcproc_t kFailHalfWay = 98;
 extern "C" bool_t xdr_eligible_blob(XDR* xdrs, blob* value);
 
-/// The bytes of a blob of `size`.
+/// Returns the bytes of a blob of `size`.
 std::string pattern(std::size_t size);
 std::uint64_t checksum(const char* bytes, std::size_t size);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A server that requests smaller or larger receives of a hand-made client, which answers late, never, or that a change
-// is pending; and updates behind which requests cross.
+// The server requests smaller or larger receives from a hand-made client. The client answers late, never, or that the
+// change is pending. Some updates of the server cross requests of the client.
 #include <gtest/gtest.h>
 
 #include "hostile_client.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using transport::ChangeOutcome;
 
-/// The server asks, with a short limit for answers.
+/// The server requests changes from this client, with a short time limit for the answers.
 class AskedClient : public HostileClient {
  protected:
   explicit AskedClient(const SidesOptions& options = impatient()) : HostileClient(options, 1) {
@@ -28,7 +28,8 @@ class AskedClient : public HostileClient {
     options.server.connection.characteristics.request_timeout = std::chrono::milliseconds(20);
     return options;
   }
-  /// Asks this client for receives of `size` bytes; returns the XID of the request, 0 if it was not sent in time.
+  /// Lets the server request receives of `size` bytes; returns the XID of the request, 0 if the request was not sent in
+  /// time.
   std::uint32_t ask(std::uint32_t size) {
     over = false;
     exchange->async_request({.receive_buffer_size = size}, [this](error_code why, ChangeOutcome of) {
@@ -46,7 +47,8 @@ class AskedClient : public HostileClient {
     peer.send(option(xid, kResponse, sets, 1));
     run_ready(sides.context);
   }
-  /// Whether a reply of so many bytes is sent without the Reply chunk that the call offers.
+  /// Makes a call that offers a Reply chunk, and whose reply has `size` bytes; returns whether the server sends the
+  /// reply inline.
   bool is_sent_inline(std::uint32_t size) {
     replies.push_back(peer.expose(65536, fabric::Access::remote_write));
     wire::Header header;
@@ -61,8 +63,8 @@ class AskedClient : public HostileClient {
     EXPECT_EQ(reply.xid, 60u);
     return reply.procedure == wire::Procedure::msg;
   }
-  /// Makes two calls whose replies together need more Writes, one for each segment, than the server may post at once: a
-  /// part of the second reply waits.
+  /// Makes two calls whose replies together need more RDMA Writes, one for each segment, than the server may have
+  /// outstanding: a part of the second reply waits.
   void plan_replies() {
     constexpr std::uint32_t kSegments = 200, kLength = 64;
     for (std::uint32_t xid = 61; xid < 63; ++xid) {
@@ -86,7 +88,7 @@ class AskedClient : public HostileClient {
       EXPECT_EQ(of.receive_buffer_size, transport::Disposition::pending);
     });
   }
-  /// After a request by the server, makes more calls than it grants credits: the client must have got the request.
+  /// Makes more calls than the server grants credits: this shows that the client has received the request before them.
   void prove_arrival() {
     for (int i = 0; i < 4; ++i) is_sent_inline(0);
   }
@@ -98,7 +100,8 @@ class AskedClient : public HostileClient {
   ChangeOutcome outcome;
 };
 
-// [xchar-3.1-d] a server that asks for smaller receives sends no more from then on, whether the client answers or not
+// [xchar-3.1-d] a server that requests smaller receives sends no longer messages from then on, whether the client
+// answers or not
 TEST_F(AskedClient, IsSentNoMoreThanItMayHaveLoweredTo) {
   EXPECT_TRUE(is_sent_inline(12000));
   const std::uint32_t xid = ask(8192);
@@ -113,7 +116,7 @@ TEST_F(AskedClient, IsSentNoMoreThanItMayHaveLoweredTo) {
   EXPECT_TRUE(is_sent_inline(8000));
 }
 
-// The server uses larger receives once the client has answered the request for them, late or not.
+// The server uses larger receives as soon as the client has answered the request for them, even if the answer is late.
 TEST_F(AskedClient, MayAnswerLate) {
   const std::uint32_t xid = ask(32768);
   await_end();
@@ -123,8 +126,8 @@ TEST_F(AskedClient, MayAnswerLate) {
   EXPECT_EQ(exchange->characteristics().refused, 0u);
 }
 
-// [xchar-3.1-d] the client has answered that smaller receives are pending: the limit outlives a request for still less
-// that waits behind replies planned before, and times out there
+// [xchar-3.1-d] The client has answered that smaller receives are pending. A request for still smaller ones waits
+// behind replies that are already planned, and times out there: the pending limit stays.
 TEST_F(AskedClient, KeepsTheLimitThatIsPending) {
   respond(ask(12288), {0, 0, 1, 1});
   await_end();
@@ -148,8 +151,8 @@ TEST_F(AskedClient, KeepsTheLimitThatIsPending) {
   EXPECT_TRUE(is_sent_inline(14000));
 }
 
-// [xchar-3.1-d] the pending limit also outlives later requests for larger receives, one without an answer and one that
-// is never sent
+// [xchar-3.1-d] The pending limit also stays when later requests for larger receives time out: one is not answered, the
+// other is never sent.
 TEST_F(AskedClient, KeepsTheLimitThatIsPendingBehindLaterRequests) {
   respond(ask(8192), {0, 0, 1, 1});
   await_end();
@@ -168,7 +171,8 @@ TEST_F(AskedClient, KeepsTheLimitThatIsPendingBehindLaterRequests) {
   EXPECT_TRUE(is_sent_inline(12000));
 }
 
-/// Asks a server for other receives. The server's empty request, which precedes an update, has no time limit.
+/// Requests other receives from the server. Before an update, the server sends an empty request, which has no time
+/// limit here.
 class AskingClient : public AskedClient {
  protected:
   explicit AskingClient(const SidesOptions& options = patient()) : AskedClient(options) {}
@@ -177,8 +181,8 @@ class AskingClient : public AskedClient {
     options.server.connection.characteristics.request_timeout = std::chrono::hours(1);
     return options;
   }
-  /// Makes calls, each of which consumes a receive, until the server sends this option. Returns its XID, and keeps it
-  /// in `last`.
+  /// Makes calls, each of which consumes a receive, until the server sends an option of `type`. Returns the XID of the
+  /// option, and keeps its bytes in `last`.
   std::uint32_t call_until(std::uint32_t type) {
     for (int i = 0; i < 1000; ++i) {
       peer.send(words({9, 2, 8, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0, 0}));
@@ -194,22 +198,22 @@ class AskingClient : public AskedClient {
     ADD_FAILURE() << "no option " << type;
     return 0;
   }
-  /// Sends a request for receives of `size` bytes; returns the words of the response.
+  /// Requests receives of `size` bytes from the server; returns the words of the response.
   std::string asked_for(std::uint32_t size) {
     EXPECT_EQ(answers(option(70, kRequest, {1, 1, 4, size})), one("option 3 of 70"));
     return to_hex(content());
   }
-  /// The content of the option in `last`.
+  /// Returns the content of the option in `last`.
   Octets content() const { return Octets(last).subspan(28); }
 };
 
 constexpr std::string_view kPending = "00000000000000000000000100000001", kDone = "00000001000000010000000000000000";
 
-// [xchar-4.4-c] The client asks for larger receives, and takes that back before the update of an earlier request has
-// been sent. When the server raises its receives later for itself, its update clears no request.
+// [xchar-4.4-c] The client requests larger receives, and cancels that before the update for an earlier request has been
+// sent. Later the server raises its receives by itself: that update clears no request.
 TEST_F(AskingClient, TakesARequestBackBehindAnUnsentUpdate) {
   EXPECT_EQ(asked_for(8192), kPending);
-  const std::uint32_t first = call_until(kRequest);  // the update follows the answer
+  const std::uint32_t first = call_until(kRequest);  // the server sends the update when this is answered
   EXPECT_EQ(asked_for(16384), kPending);
   EXPECT_EQ(asked_for(8192), kDone);
   EXPECT_EQ(answers(option(first, kResponse, {0, 0, 0}, 1)).size(), 1u);
@@ -220,7 +224,7 @@ TEST_F(AskingClient, TakesARequestBackBehindAnUnsentUpdate) {
   EXPECT_EQ(to_hex(content()), "00000001000000040000400000000000") << "16384 bytes, nothing cleared";
 }
 
-/// The server has little memory for receives, and looks often whether it is short of it.
+/// The server has little memory for receives, and checks often whether that memory is short.
 class ClientOfASmallServer : public AskingClient {
  protected:
   ClientOfASmallServer() : AskingClient(small()) {}
@@ -236,7 +240,7 @@ class ClientOfASmallServer : public AskingClient {
     ASSERT_TRUE(sides.wait([&] { return one.times_done != 0; }));
     EXPECT_FALSE(one.status) << one.status.message();
   }
-  /// Connects other clients, whose receives take more than half of what the server has for receives.
+  /// Connects other clients until receives use more than half of the server's memory for receives.
   void use_memory() {
     for (int i = 0; i < 18; ++i) {
       others.push_back(
@@ -258,8 +262,8 @@ class ClientOfASmallServer : public AskingClient {
   std::vector<std::unique_ptr<transport::Client>> others;
 };
 
-// [xchar-6.2-a] the server's experiment, in UPD_XCHAR: a client that takes it for malformed keeps its connection, and
-// is not sent it again
+// [xchar-6.2-a] the server sends its experiment in UPD_XCHAR: a client that treats it as malformed keeps its
+// connection, and does not receive it again
 TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(asked_for(16384), kPending);
   EXPECT_EQ(answers(option(call_until(kRequest), kResponse, {0, 0, 0}, 1)).size(), 1u);
@@ -269,7 +273,7 @@ TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   const std::uint32_t xid = await(kUpdate);
   EXPECT_EQ(to_hex(content()), "ffffff010000000c72706372646d61310000100000000000") << "4096 bytes would do";
   peer.send(words({xid, 2, 8, 4, 2}));
-  // The server looks again, and says it to another client whose receives have become larger.
+  // The server checks again, and sends the experiment to another client, whose receives are larger now.
   transport::CharacteristicsExchange& other = others.front()->exchange();
   other.async_request({.receive_buffer_size = 8192}, [](error_code why, ChangeOutcome of) {
     EXPECT_FALSE(why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// async_call() with the completion tokens of callbacks, futures and coroutines.
+// async_call() with callbacks, futures and coroutines as completion tokens.
 #include "rpcrdma/requester/async_call.hpp"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(AsyncCall, CoroutineAndCancellation) {
     const auto reply = co_await transport::async_call(sides.client->requester(), sides.context, small_call(),
                                                       boost::asio::use_awaitable);
     EXPECT_EQ(reply.message.size(), 12u);
-    sides.handler.intercept = [](transport::IncomingCall&) { return true; };  // never answered
+    sides.handler.intercept = [](transport::IncomingCall&) { return true; };  // takes the call and never replies
     try {
       co_await transport::async_call(sides.client->requester(), sides.context, small_call(),
                                      boost::asio::bind_cancellation_slot(signal.slot(), boost::asio::use_awaitable));

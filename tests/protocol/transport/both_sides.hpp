@@ -43,7 +43,7 @@ class BothSides {
     server.reset();
   }
 
-  /// Listens at `local`, or at 127.0.0.1 if its port is 0; false if that failed.
+  /// Listens at `local`, or at 127.0.0.1 if the port of `local` is 0; returns false if that failed.
   bool listen(fabric::Endpoint local) {
     bool heard = false;
     error_code failed;

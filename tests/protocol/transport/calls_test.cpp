@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of every form from client to server and back, over the loopback fabric.
+// Calls of every form and their replies, over the loopback fabric.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
@@ -18,7 +18,7 @@ void expect_good(BothSides& sides, const Shape& shape, std::size_t reply_items =
   EXPECT_EQ(sides.client_fabric->bound_windows(), 0u);
 }
 
-// [8166-3.2-a] [8166-4.2.3-a] an inline call needs one Send each way and no window
+// [8166-3.2-a] [8166-4.2.3-a] an inline call needs one Send in each direction and no window
 TEST(Calls, Inline) {
   BothSides sides;
   sides.network.start_trace();
@@ -27,7 +27,7 @@ TEST(Calls, Inline) {
   EXPECT_EQ(sides.client_fabric->operations(fabric::LoopbackOperation::bind), 0u);
 }
 
-// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] a message within an inline threshold of more than 1024 bytes is sent
+// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] a message of more than 1024 bytes that fits the inline threshold is sent
 // inline
 TEST(Calls, SmallItemsStayInline) {
   BothSides sides;
@@ -139,8 +139,8 @@ TEST(Calls, SizesAroundTheThresholds) {
   }
 }
 
-// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] one call first, then as many as are granted; [8166-3.3.1-f] all
-// replies arrive at once
+// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] the first call alone, then as many at once as are granted;
+// [8166-3.3.1-f] there is a receive for every reply
 TEST(Calls, ManyAtOnceWithinTheCredits) {
   SidesOptions options;
   options.server.connection.credits = 7;

@@ -22,7 +22,7 @@ namespace {
 using transport::CharacteristicChange;
 using transport::VersionChoice;
 
-/// The number of calls after which a connection is cut.
+/// A connection is cut after this number of calls.
 constexpr std::uint32_t kCallsBetweenCuts = 400;
 
 CharacteristicChange random_change(std::mt19937& random) {
@@ -100,7 +100,7 @@ class LoadedLife {
     while (!callbacks_.empty() && callbacks_.front().call->times_done != 0 && !testing::Test::HasFailure())
       end_callback();
   }
-  /// A reverse call fails if its connection is lost, or if the client has not announced yet that it accepts chunks.
+  /// A reverse call fails if its connection is lost, or if the client has not yet announced that it accepts chunks.
   void end_callback() {
     ShapedCall& call = *callbacks_.front().call;
     ASSERT_TRUE(run_until(context_, [&] { return call.times_done != 0; }));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Calls in both directions while both sides change their characteristics and connections are lost, on any fabric.
+// Calls in both directions while both sides change their characteristics, and while connections are lost; on any
+// fabric.
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
@@ -12,17 +13,17 @@
 
 namespace rpcrdma::test {
 
-/// The number in an environment variable; `otherwise` if it is not set.
+/// Returns the number in an environment variable, or `otherwise` if the variable is not set.
 std::uint32_t number_from(const char* variable, std::uint32_t otherwise);
 
-/// Draws a shape. Most of its sizes are near those of the receives.
+/// Returns a random shape. Most of its sizes are near the sizes of receives.
 Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed);
 
-/// Asks for changes that are drawn from `random`, which must outlive this object.
+/// Makes random changes. `random` must outlive this object.
 class RandomChanges {
  public:
   explicit RandomChanges(std::mt19937& random) noexcept : random_(random) {}
-  /// Asks the peer for a change, or changes this side.
+  /// Requests a change from the peer, or changes this side.
   void ask(transport::CharacteristicsExchange& exchange);
   std::uint64_t asked() const noexcept { return asked_; }
   std::uint64_t answered() const noexcept { return answered_; }
@@ -39,13 +40,13 @@ struct CharacteristicsLoad {
   fabric::Endpoint local;   ///< where the server listens
   std::uint32_t calls = 0;  ///< number of calls; RPCRDMA_TEST_CALLS overrides it
   std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};  ///< default: directly
-  std::function<void()> cut = {};                                               ///< ends the connection
-  std::function<std::uint64_t()> other_losses = {};  ///< connections that the device may have ended; empty: none
+  std::function<void()> cut = {};                                               ///< loses the connection
+  std::function<std::uint64_t()> other_losses = {};  ///< how many connections the device may have ended; empty: none
 };
 
-/// Runs the load and expects: each call succeeds once; a reverse call may fail only with its connection; connections
-/// are lost only by a cut, or because a side has asked for smaller receives while calls counted on large ones; in the
-/// end all memory has been released.
+/// Runs the load. Expects that each call succeeds exactly once; that a reverse call fails only with its connection;
+/// that a connection is lost only by cut(), or because a side requested smaller receives while the other side had
+/// planned large messages; and that all memory has been released at the end.
 void run_characteristics_load(boost::asio::io_context& context, const CharacteristicsLoad& load);
 
 }  // namespace rpcrdma::test

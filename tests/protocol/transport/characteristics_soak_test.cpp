@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls in both directions while both sides raise and lower receives, switch remote invalidation, and lose their
-// connection, all drawn from a seed: no Send meets a receive that is missing or too short, every call succeeds exactly
-// once, and no resource is left in use. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS that of the
-// calls over iwarp.
+// connection; a seed determines all of it. No Send meets a receive that is missing or too short, every call succeeds
+// exactly once, and no resource stays in use. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS the
+// number of calls over iwarp.
 #include <gtest/gtest.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -32,7 +32,7 @@ struct Tally {
   std::uint64_t updates = 0;
 };
 
-/// One client and one server, whose options and events are drawn from a seed.
+/// A client and a server. The seed determines their options and what happens to them.
 class Life {
  public:
   Life(std::uint32_t seed, std::uint32_t calls)
@@ -88,7 +88,7 @@ class Life {
       side->receive_size = random() % 8 == 0 ? 8192 : 4096;
       side->private_data = random() % 4 != 0;
     }
-    // A connection lost during an offer must not select version one for the rest of the run.
+    // If a connection is lost during an offer, the client must not use version one for the rest of the run.
     out.client.version_memory = std::chrono::seconds(0);
     return out;
   }
@@ -134,7 +134,7 @@ class Life {
   std::mt19937 random_;
   RandomChanges changes_{random_};
   std::uint32_t calls_;
-  bool chunks_;  // reverse calls use chunks
+  bool chunks_;  // true if reverse calls use chunks
   ShapedHandler client_handler_;
   std::unique_ptr<transport::ReverseService> service_;
   BothSides sides_;
@@ -166,7 +166,7 @@ TEST(CharacteristicsSoak, Seeds) {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-/// Carries the bytes of connections to a server, and cuts them.
+/// Relays connections to a server, and cuts them.
 class Relay {
  public:
   Relay(asio::io_context& context, fabric::Endpoint server)
@@ -225,7 +225,7 @@ class Relay {
   std::vector<std::weak_ptr<Pair>> pairs_;
 };
 
-// Runs a load of this kind over real sockets; a relay cuts the connections.
+// The same load over real sockets; a relay cuts the connections.
 TEST(CharacteristicsSoak, OverIwarp) {
   asio::io_context context;
   fabric::IwarpOptions options;

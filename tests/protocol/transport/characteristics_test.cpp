@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transport characteristics between a client and a server (draft-dnoveck-nfsv4-rpcrdma-xcharext-01), over the loopback
-// fabric. After each test no Send has met a receive that was too short [xchar-3.1-a].
+// Transport characteristics of a client and a server (draft-dnoveck-nfsv4-rpcrdma-xcharext-01), over the loopback
+// fabric. After each test the network must have counted no Send that was longer than its receive [xchar-3.1-a].
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Exchanges : public testing::Test {
   static SidesOptions two() {
     SidesOptions options;
     options.client.connection.version = options.server.connection.version = VersionChoice::automatic;
-    // The policy that adapts receives to the calls has tests of its own.
+    // Switches off the policy that adapts receives to the calls; it has tests of its own.
     options.client.connection.characteristics.adaptive = options.server.connection.characteristics.adaptive = false;
     return options;
   }
@@ -61,7 +61,7 @@ class Exchanges : public testing::Test {
     }
   }
   Characteristics client() { return sides->client->exchange().characteristics(); }
-  /// The characteristics as the server sees them, which its handler reads during a call.
+  /// Makes a call, whose handler reads the server's characteristics; returns these.
   Characteristics server_now() {
     call();
     return server;
@@ -133,8 +133,8 @@ Shape large_call(std::uint32_t size = 9000) {
   return shape;
 }
 
-// [xchar-4.1-b] [xchar-4.1-c] [v2-4.2.2-e] INIT_XCHAR is the first message of each side once version two is agreed: the
-// server sends it before its first reply, the client after that reply
+// [xchar-4.1-b] [xchar-4.1-c] [v2-4.2.2-e] INIT_XCHAR is the first message of each side after the agreement on version
+// two: the server sends it before its first reply, the client after that reply
 TEST_F(Exchanges, AreBegunByBothSides) {
   start();
   EXPECT_EQ(trace_of_call(), (std::vector<std::string>{"client send 56", "server send 72", "server send 44"}));
@@ -183,7 +183,8 @@ TEST_F(Exchanges, WithAPeerThatHasNone) {
   }
 }
 
-// With a grant of one credit, the client's INIT_XCHAR would use the credit of a call.
+// With a grant of one credit, INIT_XCHAR would take the credit of a call. The client therefore sends it only after the
+// server has sent its own.
 TEST_F(Exchanges, WithOneCredit) {
   SidesOptions options = two();
   options.server.connection.credits = 1;
@@ -198,8 +199,8 @@ TEST_F(Exchanges, WithOneCredit) {
   EXPECT_EQ(client().state, ExchangeState::negotiating);
 }
 
-// [xchar-3.1-a] [xchar-3.1-b] [xchar-4.2-b] [xchar-4.3-b] [xchar-4.3-e] [xchar-4.4-c] a larger size applies once every
-// smaller receive has been consumed; then calls of that size need no Read chunk
+// [xchar-3.1-a] [xchar-3.1-b] [xchar-4.2-b] [xchar-4.3-b] [xchar-4.3-e] [xchar-4.4-c] a larger size applies when every
+// smaller receive has been consumed; from then on calls of that size need no Read chunk
 TEST_F(Exchanges, RaiseReceives) {
   start();
   call();
@@ -213,7 +214,8 @@ TEST_F(Exchanges, RaiseReceives) {
   EXPECT_EQ(ask(size_of(16384)).receive_buffer_size, Disposition::done);
 }
 
-// [xchar-3.1-c] [xchar-3.1-d] [xchar-4.3-d] a side limits its own messages before it asks for smaller receives
+// [xchar-3.1-c] [xchar-3.1-d] [xchar-4.3-d] before a side requests smaller receives, it stops sending messages that
+// would not fit them
 TEST_F(Exchanges, LowerReceives) {
   start();
   call();
@@ -240,7 +242,7 @@ TEST_F(Exchanges, LowerReceives) {
   EXPECT_EQ(sides->server->counters().receives_lowered, 1u);
 }
 
-// [xchar-3-a] [xchar-4.3-c] impossible values are rejected
+// [xchar-3-a] [xchar-4.3-c] a value that the peer cannot accept is rejected
 TEST_F(Exchanges, Rejections) {
   SidesOptions options = two();
   options.server.connection.characteristics.max_receive_size = 8192;
@@ -262,7 +264,7 @@ TEST_F(Exchanges, Rejections) {
       << "only the peer may ask for a smaller size";
 }
 
-// A server that has no more memory for receives rejects a larger size.
+// A server without memory for larger receives rejects the larger size.
 TEST_F(Exchanges, WithoutMemory) {
   SidesOptions options = two();
   options.server.connection.credits = 1024;
@@ -272,7 +274,8 @@ TEST_F(Exchanges, WithoutMemory) {
   EXPECT_EQ(ask(size_of(65536)).receive_buffer_size, Disposition::rejected);
 }
 
-// At the server's request the client posts larger receives; then it offers no Reply chunk for replies of that size.
+// The server requests larger receives from the client. When they are posted, the client offers no Reply chunk for
+// replies that fit them.
 TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   start();
   calls(2);
@@ -286,8 +289,8 @@ TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   EXPECT_NE(trace_of_call(shape).front(), "client send 56");
 }
 
-// [xchar-3.1-d] replies that were planned for the larger size, and still wait for their RDMA Writes, are sent before
-// the request for a smaller size
+// [xchar-3.1-d] replies planned for the larger size, which still wait for their RDMA Writes, are sent before the
+// request for a smaller size
 TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
   SidesOptions options = two();
   options.capabilities.max_message = 16384;
@@ -296,7 +299,7 @@ TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
   EXPECT_EQ(server_asks(size_of(16384)).receive_buffer_size, Disposition::pending);
   for (int i = 0; i < 300 && client().own.receive_buffer_size == 4096; ++i) calls(4);
   ASSERT_EQ(client().own.receive_buffer_size, 16384u);
-  // More Writes than a connection may have outstanding: the fifth reply waits.
+  // The replies need more RDMA Writes than a connection may have outstanding, so the fifth reply waits.
   Shape shape;
   shape.results = {1u << 20};
   shape.reply_body = 9000;
@@ -325,7 +328,7 @@ TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
   EXPECT_EQ(sides->client->requester().counters().reconnects, 0u);
 }
 
-// A side makes its own receives larger although the peer has not asked for that. [xchar-4.4-b]
+// [xchar-4.4-b] a side makes its own receives larger without a request by the peer
 TEST_F(Exchanges, ChangesWithoutARequest) {
   start();
   calls(2);
@@ -345,7 +348,7 @@ TEST_F(Exchanges, RemoteInvalidation) {
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44");
   EXPECT_EQ(change({.requester_remote_invalidation = true}).requester_remote_invalidation, Disposition::done);
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44 invalidate");
-  // The responder requests the change.
+  // Now the server requests the change.
   EXPECT_EQ(server_asks({.requester_remote_invalidation = false}).requester_remote_invalidation, Disposition::done);
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44");
   EXPECT_FALSE(client().own.requester_remote_invalidation);
@@ -396,7 +399,7 @@ TEST_F(Exchanges, ReverseCallsWithChunks) {
   }
 }
 
-// [xchar-3.3-b] a server that announces nothing but makes a reverse call must support reverse calls
+// [xchar-3.3-b] a server without the extension makes a reverse call, which shows that it supports reverse calls
 TEST_F(Exchanges, InferBackwardSupport) {
   SidesOptions options = two();
   options.server.connection.characteristics.exchange = false;
@@ -412,7 +415,7 @@ TEST_F(Exchanges, InferBackwardSupport) {
   EXPECT_EQ(client().peer.backward_request_support, transport::BackwardSupport::size_limited);
 }
 
-// The end of a connection ends the requests that wait for the peer; the next connection starts its own exchange.
+// When a connection ends, the requests that wait for its peer end, too. The next connection starts a new exchange.
 TEST_F(Exchanges, EndWithTheirConnection) {
   start();
   call();
@@ -436,7 +439,7 @@ TEST_F(Exchanges, CompleteByAnyToken) {
   EXPECT_EQ(outcome.get().receive_buffer_size, Disposition::done);
 }
 
-// Many calls that are too long for the server's receives make them grow; without such calls they shrink again.
+// Receives grow after many calls that are longer than they are, and shrink again after a time without such calls.
 TEST_F(Exchanges, FollowTheCalls) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;
@@ -455,7 +458,8 @@ TEST_F(Exchanges, FollowTheCalls) {
   EXPECT_EQ(client().shrunk_unused, 1u);
 }
 
-// Receives do not become smaller than the configured size, whether private data or INIT_XCHAR has announced it.
+// Receives never become smaller than the size that the server is configured with, whether private data or INIT_XCHAR
+// has announced that size.
 TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   for (const bool private_data : {true, false}) {
     SidesOptions options = two();
@@ -473,7 +477,7 @@ TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   }
 }
 
-// Without calls the receives become as small as at the start, though only empty requests consume them.
+// While there are no calls, the receives shrink to the first size: empty requests consume the larger ones.
 TEST_F(Exchanges, ShrinkWhenIdle) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;
@@ -481,8 +485,8 @@ TEST_F(Exchanges, ShrinkWhenIdle) {
   start(options);
   calls(64);
   const std::size_t first = sides->server->counters().receive_octets;
-  // On a slow machine the calls may pause for longer than `idle_shrink`, so the receives may shrink again before the
-  // end.
+  // On a slow machine the pauses between calls may exceed `idle_shrink`, and the receives may already shrink in this
+  // loop.
   for (int i = 0; i < 1000 && sides->server->counters().receives_raised == 0; ++i) calls(8, large_call());
   ASSERT_GE(sides->server->counters().receives_raised, 1u);
   EXPECT_TRUE(sides->wait([&] { return sides->server->counters().receive_octets == first; }))
@@ -494,7 +498,7 @@ TEST_F(Exchanges, ShrinkWhenIdle) {
   calls(2, large_call());
 }
 
-// A server whose receives take much memory offers to make the enlarged ones smaller; the client, which is idle, agrees.
+// A server whose receives use much memory offers to an idle client to make them smaller; the client requests that.
 TEST_F(Exchanges, ShrinkWhenMemoryIsShort) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;

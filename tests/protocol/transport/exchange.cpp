@@ -13,7 +13,7 @@ constexpr std::uint32_t kReplySeed = 0x10000;
 
 constexpr std::uint32_t kGap = 64;
 
-/// `length` bytes of `memory` in pieces; with `apart`, gaps separate the pieces.
+/// Divides `length` bytes of `memory` into pieces; with `apart`, gaps separate the pieces.
 boost::container::small_vector<BufferRef, 4> cut(BufferRef memory, std::uint32_t length, std::uint32_t pieces,
                                                  bool apart = false) {
   boost::container::small_vector<BufferRef, 4> out;
@@ -35,13 +35,13 @@ void fill(std::span<const BufferRef> parts, std::uint64_t seed) {
   }
 }
 
-/// Allocates memory for the test itself. Retries once, because an injected fault may make the first attempt fail.
+/// Allocates memory for the test itself. An injected fault may hit the first attempt, so there is a second one.
 Result<memory::RegisteredBuffer> allocate(memory::Pool& pool, std::uint32_t size) {
   auto memory = pool.allocate(size);
   return memory ? std::move(memory) : pool.allocate(size);
 }
 
-/// Reads a reduced message in order: stream and items.
+/// Reads a reduced message in order, from the stream and the items.
 class StreamReader {
  public:
   explicit StreamReader(const Payload& payload) : payload_(payload) {
@@ -57,7 +57,7 @@ class StreamReader {
     at_ += 4;
     return reader.u32();
   }
-  /// `count` bytes and their pad, from the stream.
+  /// Reads `count` bytes and their pad from the stream.
   std::vector<std::byte> octets(std::uint32_t count) {
     const std::size_t size = pad4(count);
     if (stream_.size() - at_ < size) {
@@ -169,7 +169,7 @@ struct ShapedHandler::Job {
   explicit Job(transport::IncomingCall& of) : call(of) {}
   transport::IncomingCall& call;
   Shape shape;
-  std::vector<std::size_t> item_of_chunk;  // the argument that each chunk carries
+  std::vector<std::size_t> item_of_chunk;  // the argument that each Read chunk carries
   std::vector<memory::RegisteredBuffer> memory;
   std::size_t pulled = 0;
   std::vector<memory::RegisteredBuffer> results;
@@ -255,7 +255,7 @@ void ShapedHandler::answer(std::shared_ptr<Job> job) {
 }
 
 Shape random_shape(std::mt19937& random, std::uint32_t seed) {
-  // Sizes of every order of magnitude, odd ones included.
+  // Sizes of every order of magnitude, including odd ones.
   const auto size = [&random](std::uint32_t most) {
     const std::uint32_t bound = most >> (random() % 16);
     return bound == 0 ? 0u : static_cast<std::uint32_t>(random() % bound);

@@ -28,10 +28,10 @@ struct Shape {
   std::uint32_t pieces = 1;            ///< pieces of memory of each argument and result
   bool apart = false;                  ///< gaps separate the pieces
   bool may_reduce = true;
-  std::uint32_t max_reply = 0;  ///< 0: the exact length of the reply
+  std::uint32_t max_reply = 0;  ///< 0: the exact length of the expected reply
 };
 
-/// One call of a shape; owns the memory of its arguments and results.
+/// A call of a shape. It owns the memory of its arguments and results.
 class ShapedCall final : public transport::Call {
  public:
   ShapedCall(memory::Pool& pool, transport::Requester& requester, const Shape& shape);
@@ -42,9 +42,9 @@ class ShapedCall final : public transport::Call {
   int times_done = 0;
   int times_encoded = 0;
   error_code status;
-  std::string complaint;  ///< the defect of the reply; empty: none
+  std::string complaint;  ///< what is wrong with the reply; empty: nothing
   std::size_t reply_items = 0;
-  std::size_t reply_item_bytes = 0;  ///< sum over the parts of the items
+  std::size_t reply_item_bytes = 0;  ///< total size of the items' parts
   std::function<void()> on_done;
 
  private:

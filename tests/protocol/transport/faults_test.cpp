@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For each kind of operation the n-th one fails, or the connection is lost after the n-th frame: each call completes
-// exactly once, nothing leaks, and later calls are served.
+// The n-th operation of a kind fails, or the connection is lost after the n-th frame, for each kind and each n: every
+// call completes exactly once, nothing leaks, and later calls are served.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
@@ -30,7 +30,7 @@ std::vector<Shape> every_form() {
 
 class Faults : public testing::Test {
  protected:
-  /// Makes calls of every form; when all have completed, makes them again. True if all succeeded.
+  /// Makes calls of every form, and makes them again when all have completed. Returns true if all succeeded.
   bool run_all(BothSides& sides) {
     bool good = true;
     for (int round = 0; round < 2; ++round) {
@@ -51,7 +51,7 @@ class Faults : public testing::Test {
     EXPECT_EQ(sides.handler.complaint, "");
     return good;
   }
-  /// No window is bound, and all memory of the pools is free.
+  /// Expects that no window is bound and that all pool memory is free.
   void expect_nothing_left(BothSides& sides) {
     ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
     EXPECT_EQ(sides.client_fabric->bound_windows(), 0u);
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Operations, EveryNth,
                                                           LoopbackOperation::completion),
                                           testing::Bool()));
 
-// [8166-4.5.3-a] the loss of a connection fails no call: the calls are retransmitted
+// [8166-4.5.3-a] the loss of a connection fails no call: calls are retransmitted
 TEST_F(Faults, ConnectionsThatBreakAtEveryFrame) {
   for (const std::uint32_t delay : {0u, 3u}) {
     for (std::uint64_t frames = 0;; ++frames) {
@@ -113,7 +113,7 @@ TEST_F(Faults, ConnectionsThatBreakAtEveryFrame) {
   }
 }
 
-// The end of a connection is logged once, however many replies are posted after the one that failed.
+// The end of a connection is logged once, even if several replies are posted after the failed one.
 TEST_F(Faults, AnAbortIsLoggedOnce) {
   const auto lines = std::make_shared<LogLines>();
   SidesOptions options;
@@ -136,8 +136,8 @@ TEST_F(Faults, AnAbortIsLoggedOnce) {
   expect_nothing_left(sides);
 }
 
-// [8166-4.4.1-c] calls cancelled after each frame complete once, and no peer can access their memory
-// afterwards
+// [8166-4.4.1-c] calls are cancelled after each frame in turn: each completes once, and then no peer can access its
+// memory
 TEST_F(Faults, CallsThatAreCancelledAtEveryTurn) {
   for (int turns = 0; turns < 60; ++turns) {
     SCOPED_TRACE(turns);

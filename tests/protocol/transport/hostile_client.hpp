@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A hand-made client whose optional messages of version two need not follow the rules.
+// A hand-made client whose optional messages of version two may break the rules.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,7 +19,7 @@ inline wire::Header decoded(const RawPeer::Message& message) {
   return out;
 }
 
-/// "error 3", "option 1" or "message", with the XID.
+/// Returns "error 3", "option 1" or "message", followed by the XID.
 inline std::string text_of(const RawPeer::Message& message) {
   const wire::Header header = decoded(message);
   const std::string xid = " of " + std::to_string(header.xid);
@@ -30,7 +30,7 @@ inline std::string text_of(const RawPeer::Message& message) {
   }
 }
 
-/// An optional message.
+/// Returns an optional message of version two.
 inline Bytes option(std::uint32_t xid, std::uint32_t type, std::initializer_list<std::uint32_t> content,
                     std::uint32_t direction = 0) {
   Bytes out = words({xid, 2, 8, 5, direction, type, static_cast<std::uint32_t>(content.size() * 4)});
@@ -39,20 +39,20 @@ inline Bytes option(std::uint32_t xid, std::uint32_t type, std::initializer_list
   return out;
 }
 
-/// Both sides accept version two.
+/// Options with which both sides support version two.
 inline SidesOptions two() {
   SidesOptions options;
   options.client.connection.version = options.server.connection.version = transport::VersionChoice::automatic;
   return options;
 }
 
-/// A hand-made client of a server.
+/// A hand-made client, connected to a server.
 class HostileClient : public testing::Test {
  protected:
   explicit HostileClient(const SidesOptions& options = two(), std::uint32_t inbound_reads = 16)
       : sides(options), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
     peer.inbound_reads = inbound_reads;
-    peer.receive_size = 65536;  // the tests announce smaller receives
+    peer.receive_size = 65536;  // large, because a test may announce any smaller size
     connect();
   }
   void connect() {
@@ -60,7 +60,7 @@ class HostileClient : public testing::Test {
     peer.connect(sides.endpoint);
     ASSERT_TRUE(sides.wait([&] { return peer.connected(); }));
   }
-  /// Makes a call of NULL; takes its reply and the server's INIT_XCHAR.
+  /// Makes a NULL call; expects the server's INIT_XCHAR and the reply.
   void begin() {
     const std::vector<std::string> got = answers(words({7, 2, 8, 0, 0, 0, 0, 0, 7, 0, 1, 0, 0, 0}));
     EXPECT_EQ(got, (std::vector<std::string>{"option 1 of " + std::to_string(last_init), "message of 7"}));
@@ -70,7 +70,7 @@ class HostileClient : public testing::Test {
       if (decoded(message).option_type == kInit) return decoded(message).xid;
     return last_init;
   }
-  /// All messages that answer `message`.
+  /// Sends `message`; returns all messages that arrive then.
   std::vector<std::string> answers(const Bytes& message) {
     peer.send(message);
     return answers();
@@ -91,8 +91,8 @@ class HostileClient : public testing::Test {
     ASSERT_FALSE(got.empty());
     EXPECT_EQ(got.back(), "message of 9");
   }
-  /// Leaves an RDMA Read of the server unanswered: the second Read of this long call waits for the first one, and
-  /// whatever the server posts waits for both. Needs `inbound_reads` of 1.
+  /// Sends a long call of two segments, and does not answer the server's RDMA Reads. With an `inbound_reads` of 1, the
+  /// second Read waits for the first one, and all later work of the server waits for both.
   void stall() {
     wire::Header header;
     header.xid = 50;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Optional messages of version two that break the rules, sent to a server and to a client: the error that answers each,
-// whether the connection stays, and that no resource is held afterwards.
+// Optional messages of version two that break the rules, sent to a server and to a client. Each test checks which error
+// answers a message, whether the connection stays, and that no resource is held afterwards.
 #include <gtest/gtest.h>
 
 #include "hostile_client.hpp"
@@ -16,19 +16,20 @@ using transport::ExchangeState;
 using transport::TransportError;
 using transport::VersionChoice;
 
-/// UPD_XCHAR with the experiment of this implementation.
+/// Returns UPD_XCHAR with this implementation's experiment: an offer of smaller receives.
 Bytes smaller_receives(std::uint32_t size) {
   return option(22, kUpdate, {0xffffff01, 12, 0x72706372, 0x646d6131, size, 0});
 }
 
-/// UPD_XCHAR with other experiments of the same code: another length, another name, no value.
+/// Returns UPD_XCHAR with other experiments that use the same code: with another length, with another name, without a
+/// value.
 std::vector<Bytes> other_experiments() {
   return {option(22, kUpdate, {0xffffff01, 4, 8192, 0}), option(22, kUpdate, {0xffffff01, 12, 0, 0, 8192, 0}),
           option(22, kUpdate, {0xffffff01, 16, 0x72706372, 0x646d6131, 8192, 0, 0}),
           option(22, kUpdate, {0xffffff01, 0, 0})};
 }
 
-// [v2-3.1-a] [xchar-4-a] unknown types
+// [v2-3.1-a] [xchar-4-a] unknown option types
 TEST_F(HostileClient, UnknownTypes) {
   begin();
   for (const std::uint32_t type : {0u, 5u, 77u, 0xffffffffu})
@@ -53,7 +54,7 @@ TEST_F(HostileClient, MalformedOptions) {
   expect_alive();
 }
 
-// As many characteristics as fit a message: first with unknown ids, then more than the limit of this implementation.
+// Requests 400 characteristics with unknown ids; 600 would not fit a message.
 TEST_F(HostileClient, ManyCharacteristics) {
   begin();
   for (const std::uint32_t count : {400u, 600u}) {
@@ -67,7 +68,7 @@ TEST_F(HostileClient, ManyCharacteristics) {
       break;
     }
     EXPECT_EQ(answers(message), one("option 3 of 8"));
-    // [xchar-2.1-d] [xchar-4.3-c] all rejected
+    // [xchar-2.1-d] [xchar-4.3-c] all are rejected
     wire::v2::ResponseOption response;
     wire::Header header;
     ASSERT_TRUE(wire::decode(last, header, {.highest_version = wire::kVersionTwo}));
@@ -79,7 +80,7 @@ TEST_F(HostileClient, ManyCharacteristics) {
   expect_alive();
 }
 
-// A late INIT_XCHAR is accepted; a second one is an error, and changes nothing. [xchar-4.1-d] unknown ids are no error.
+// [xchar-4.1-d] unknown ids are no error. A late INIT_XCHAR is accepted; a second one is an error and changes nothing.
 TEST_F(HostileClient, InitTwiceAndLate) {
   begin();
   for (int i = 0; i < 3; ++i) expect_alive();
@@ -102,8 +103,8 @@ TEST_F(HostileClient, AnswersWithoutAQuestion) {
   expect_alive();
 }
 
-// A client offers to post smaller receives: the server, which cannot tell whether they suffice, never asks for smaller
-// ones.
+// A client offers to make its receives smaller. The server cannot tell whether they would then suffice for its replies,
+// so it never requests smaller ones.
 TEST_F(HostileClient, OffersOfSmallerReceives) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
@@ -113,7 +114,7 @@ TEST_F(HostileClient, OffersOfSmallerReceives) {
   expect_alive();
 }
 
-// [xchar-6.2-a] [xchar-2.1-d] another implementation uses the code of these offers for something else
+// [xchar-6.2-a] [xchar-2.1-d] another implementation uses the code of this offer for another purpose
 TEST_F(HostileClient, OtherExperimentsWithTheSameCode) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {1, 0xffffff01, 4, 7, 0})), std::vector<std::string>{});
@@ -123,8 +124,8 @@ TEST_F(HostileClient, OtherExperimentsWithTheSameCode) {
   expect_alive();
 }
 
-// If a peer sends no more requests than this side has receives, all are answered; if it sends more, all are answered or
-// the connection ends.
+// A peer that sends no more requests than this side has receives gets an answer to each. If it sends more, it gets all
+// answers, or the connection ends.
 TEST_F(HostileClient, Floods) {
   begin();
   for (std::uint32_t round = 0; round < 200; ++round) {
@@ -143,7 +144,7 @@ TEST_F(HostileClient, Floods) {
   EXPECT_TRUE(peer.ended() || answered == 200u) << answered;
 }
 
-/// Leaves an RDMA Read of the server unanswered; the server's answers wait until the Read is complete.
+/// Does not answer an RDMA Read of the server: the server's answers wait until the Read is complete.
 class HostileClientThatStalls : public HostileClient {
  protected:
   HostileClientThatStalls() : HostileClient(logged(), 1) {}
@@ -155,8 +156,8 @@ class HostileClientThatStalls : public HostileClient {
   static inline std::shared_ptr<LogLines> lines;
 };
 
-// A client that stalls sends requests or wrong updates: its connection ends when more answers wait than it may have
-// messages outstanding.
+// A client that stalls sends requests or invalid updates. Its connection ends when more answers wait than the client
+// may have messages outstanding.
 TEST_F(HostileClientThatStalls, FloodsOfWhatIsAnswered) {
   for (const Bytes& message : {option(100, kRequest, {0}), option(100, kUpdate, {1, 4, 8192, 2})}) {
     begin();
@@ -179,7 +180,7 @@ TEST_F(HostileClientThatStalls, FloodsOfWhatIsAnswered) {
   }
 }
 
-// Correct updates need no answer: they wait for nothing and hold no memory.
+// A valid update needs no answer, so it holds no memory while the client stalls.
 TEST_F(HostileClientThatStalls, FloodsOfUpdates) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
@@ -195,7 +196,7 @@ TEST_F(HostileClientThatStalls, FloodsOfUpdates) {
   answers();
   expect_alive();
 }
-// Every truncated prefix of every vector, all on one connection until it ends.
+// Sends every proper prefix of every vector, on one connection until that connection ends.
 TEST_F(HostileClient, TruncatedVectors) {
   for (const auto& [name, vector] : load_vectors("v2.hex")) {
     SCOPED_TRACE(name);
@@ -208,7 +209,7 @@ TEST_F(HostileClient, TruncatedVectors) {
   expect_alive();
 }
 
-// Calls of both versions on one connection: each is answered in its version, and the exchange continues.
+// Calls of both versions on one connection: each reply has the version of its call, and the exchange goes on.
 TEST_F(HostileClient, BothVersions) {
   EXPECT_EQ(answers(words({5, 1, 8, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0})), one("message of 5"));
   begin();
@@ -221,17 +222,17 @@ TEST_F(HostileClient, BothVersions) {
   expect_alive();
 }
 
-/// A hand-made server of version two for a client.
+/// A hand-made server of version two, and a client that is connected to it.
 class HostileServer : public testing::Test {
  protected:
   explicit HostileServer(bool adaptive = false)
       : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
-    peer.receive_size = 65536;  // the tests announce smaller receives
+    peer.receive_size = 65536;  // large, because a test may announce any smaller size
     transport::ClientOptions options = two().client;
     options.connection.characteristics.adaptive = adaptive;
     client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});
   }
-  /// Serves one call.
+  /// The client makes a call, and the server replies.
   void call(std::uint32_t credits = 8) {
     ShapedCall one(sides.client_pool, client->requester(), {});
     client->requester().submit(one);
@@ -242,7 +243,7 @@ class HostileServer : public testing::Test {
     EXPECT_FALSE(one.status) << one.status.message();
     run_ready(sides.context);
   }
-  /// Makes both sides announce their characteristics.
+  /// Lets both sides announce their characteristics.
   void begin() {
     call();
     ASSERT_EQ(peer.messages.size(), 1u);
@@ -251,7 +252,7 @@ class HostileServer : public testing::Test {
     run_ready(sides.context);
     EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active);
   }
-  /// Whether a call of `size` bytes is sent without chunks.
+  /// The client makes a call of `size` bytes; returns whether the call has no chunks.
   bool sends_inline(std::uint32_t size) {
     Shape shape;
     shape.call_body = size;
@@ -263,7 +264,7 @@ class HostileServer : public testing::Test {
     EXPECT_TRUE(sides.wait([&] { return one.times_done != 0; }));
     return header.chunks.empty();
   }
-  /// The client asks for receives of `size` bytes. Returns the XID of the request.
+  /// The client requests receives of `size` bytes; returns the XID of the request.
   std::uint32_t ask(std::uint32_t size) {
     over = false;
     client->exchange().async_request({.receive_buffer_size = size}, [this](error_code why, ChangeOutcome of) {
@@ -293,7 +294,7 @@ class HostileServer : public testing::Test {
   ChangeOutcome outcome;
 };
 
-// [xchar-4.1-e] a server ignores INIT_XCHAR, then refuses it, then sends its own INIT_XCHAR
+// [xchar-4.1-e] the server ignores the client's INIT_XCHAR, then refuses it, then sends its own
 TEST_F(HostileServer, WithoutTheExtension) {
   call();
   EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::announced);
@@ -314,7 +315,7 @@ TEST_F(HostileServer, WithoutTheExtension) {
   call();
 }
 
-// [v2-4.2.2-e] INIT_XCHAR asks for the credits that each call of this side asks for
+// [v2-4.2.2-e] INIT_XCHAR requests as many credits as the client's calls do
 TEST_F(HostileServer, SeesTheCreditsThatTheClientAsksFor) {
   transport::ClientOptions options = two().client;
   options.connection.credits = 5;
@@ -326,8 +327,8 @@ TEST_F(HostileServer, SeesTheCreditsThatTheClientAsksFor) {
   EXPECT_EQ(init.credits, 5u);
 }
 
-// [xchar-3.1-a] a server asks for larger Receives before the client has announced any: the client announces the size
-// that it has posted
+// [xchar-3.1-a] the server requests larger receives before the client has announced its own: the client announces the
+// size that it has posted
 TEST_F(HostileServer, ARequestBeforeTheFirstReply) {
   ShapedCall one(sides.client_pool, client->requester(), {});
   client->requester().submit(one);
@@ -344,7 +345,7 @@ TEST_F(HostileServer, ARequestBeforeTheFirstReply) {
   EXPECT_FALSE(now.own.requester_remote_invalidation) << "the second change was done and announced";
 }
 
-// [xchar-4.1-e] a client that uses one credit, with a server that grants more and ignores INIT_XCHAR
+// [xchar-4.1-e] a client uses one credit; the server grants more, and ignores INIT_XCHAR
 TEST_F(HostileServer, OneCreditWithoutTheExtension) {
   transport::ClientOptions options = two().client;
   options.connection.credits = 1;
@@ -353,8 +354,8 @@ TEST_F(HostileServer, OneCreditWithoutTheExtension) {
   EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::negotiating);
 }
 
-// [xchar-4.3-c] responses whose sets overlap, have gaps, or name changes that were not requested: the larger size is
-// not used, and the limit of a smaller size stays
+// [xchar-4.3-c] a response whose sets overlap, have gaps, or name a change that was not requested: the client does not
+// use the larger size, and keeps the limit of a smaller size
 TEST_F(HostileServer, ContradictoryResponses) {
   begin();
   using Sets = std::initializer_list<std::uint32_t>;
@@ -378,7 +379,7 @@ TEST_F(HostileServer, ContradictoryResponses) {
   EXPECT_TRUE(sends_inline(15000));
 }
 
-// A response with the XID of another request is dropped; one with the right XID is accepted.
+// A response with the XID of another request is dropped; the response with the right XID is accepted.
 TEST_F(HostileServer, ResponsesToOtherRequests) {
   begin();
   const std::uint32_t xid = ask(32768);
@@ -390,7 +391,7 @@ TEST_F(HostileServer, ResponsesToOtherRequests) {
   EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 32768u);
 }
 
-// [xchar-3-b] [xchar-4-b] if a peer knows INIT_XCHAR but not REQ_XCHAR, all changes count as rejected
+// [xchar-3-b] [xchar-4-b] the peer knows INIT_XCHAR but not REQ_XCHAR: all requested changes count as rejected
 TEST_F(HostileServer, WithoutRequests) {
   begin();
   answer(words({ask(32768), 2, 8, 4, 3}));
@@ -399,7 +400,7 @@ TEST_F(HostileServer, WithoutRequests) {
   call();
 }
 
-/// A server that does not answer requests; the client waits for answers for only a short time.
+/// A server that does not answer requests. The client has a short time limit for answers.
 class SilentServer : public HostileServer {
  protected:
   SilentServer() {
@@ -413,22 +414,23 @@ class SilentServer : public HostileServer {
     EXPECT_TRUE(sides.wait([&] { return over; }));
     EXPECT_EQ(failed, expected) << failed.message();
   }
-  /// Replies to more calls than the client has credits: the server must have received the request sent before them.
+  /// Replies to more calls than the client has credits: this shows that the server has received the request before
+  /// them.
   void prove_arrival() {
     for (int i = 0; i < 4; ++i) call();
     EXPECT_EQ(client->exchange().characteristics().refused, 0u);
   }
 };
 
-// A request that is never answered times out. The next request is sent once the server has shown that it received the
-// first.
+// A request without an answer times out. The client sends the next request when the server has shown that it received
+// the first one.
 TEST_F(SilentServer, DoesNotBlockRequests) {
   begin();
   for (std::uint32_t round = 1; round <= 3; ++round) {
     ask(32768);
     await_end(BaseError::deadline_exceeded);
     EXPECT_EQ(client->exchange().characteristics().unanswered, round);
-    // The next request waits: a slow server may have no receive for it.
+    // This request waits, because a slow server may have no receive for it.
     over = false;
     client->exchange().async_request({.receive_buffer_size = 32768}, [this](error_code why, ChangeOutcome of) {
       over = true;
@@ -440,7 +442,7 @@ TEST_F(SilentServer, DoesNotBlockRequests) {
     EXPECT_EQ(client->exchange().characteristics().unanswered, round);
     prove_arrival();
   }
-  // Several tries, because on a slow machine the limit of 20 ms may pass before the answer arrives.
+  // Tries repeatedly, because on a slow machine the limit of 20 ms may pass before the answer arrives.
   for (int i = 0; i < 1000 && client->exchange().characteristics().peer.receive_buffer_size != 32768; ++i) {
     peer.send(option(ask(32768), kResponse, {1, 1, 0, 0}, 1));
     EXPECT_TRUE(sides.wait([&] { return over; }));
@@ -450,7 +452,7 @@ TEST_F(SilentServer, DoesNotBlockRequests) {
   EXPECT_EQ(client->exchange().characteristics().requests_sent, client->exchange().characteristics().unanswered + 1);
 }
 
-// An answer that arrives after the time limit is accepted.
+// An answer after the time limit is accepted.
 TEST_F(SilentServer, MayAnswerLate) {
   begin();
   const std::uint32_t xid = ask(32768);
@@ -460,12 +462,12 @@ TEST_F(SilentServer, MayAnswerLate) {
   EXPECT_EQ(client->exchange().characteristics().refused, 0u);
 }
 
-// A late rejection belongs to a request that has timed out, and ends no other request. The next request is sent then,
-// and gets its own answer.
+// A late rejection belongs to the request that timed out, and does not end the next request. It lets the next request
+// be sent, which then receives its own answer.
 TEST_F(SilentServer, MayRejectLate) {
   begin();
   bool sent = false;
-  // Another limit of 20 ms may pass before the next request is sent.
+  // Tries repeatedly, because the next request may time out before it is sent.
   for (int i = 0; i < 1000 && !sent; ++i) {
     const std::uint32_t xid = ask(32768);
     await_end(BaseError::deadline_exceeded);
@@ -488,8 +490,8 @@ TEST_F(SilentServer, MayRejectLate) {
   EXPECT_EQ(client->exchange().characteristics().refused, 0u);
 }
 
-// [xchar-3.1-d] [xchar-3.2-a] the client does not rely on anything that a request without an answer can have changed,
-// even when a later request is rejected
+// [xchar-3.1-d] [xchar-3.2-a] the client relies on nothing that a request without an answer may have changed, even if a
+// later request is rejected
 TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
   begin();
   EXPECT_TRUE(sends_inline(12000));
@@ -507,8 +509,8 @@ TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
   EXPECT_FALSE(sends_inline(12000)) << "the server may have executed the first request";
 }
 
-// [xchar-3.1-d] a pending request for a smaller size limits Sends until an update clears it, or until one update
-// announces that size and a later one a larger size
+// [xchar-3.1-d] a pending request for a smaller size limits Sends until an update clears the request, or until an
+// update has announced that size and a later one a larger size
 TEST_F(HostileServer, PendingUntilCleared) {
   begin();
   const auto update = [this](std::uint32_t size, std::uint32_t cleared) {
@@ -538,8 +540,8 @@ class HostileServerOfAnAdaptiveClient : public HostileServer {
   HostileServerOfAnAdaptiveClient() : HostileServer(true) {}
 };
 
-// A server offers to post smaller receives. If its receives are larger than at first, the client asks for the first
-// size, whatever smaller size is offered.
+// A server offers to make its receives smaller. If they are larger than at first, the client requests the first size,
+// whatever smaller size is offered.
 TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
   begin();
   const auto offer = [this](std::uint32_t size) {
@@ -568,7 +570,7 @@ TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
   call();
 }
 
-// Sends the client every proper prefix of every test vector. If one ends the connection, the next call makes a new one.
+// Sends every proper prefix of every vector to the client. If the connection ends, the next call makes a new one.
 TEST_F(HostileServer, TruncatedVectors) {
   call();
   for (const auto& [name, vector] : load_vectors("v2.hex")) {
@@ -584,7 +586,7 @@ TEST_F(HostileServer, TruncatedVectors) {
   call();
 }
 
-// Messages that a client must answer, though it serves no reverse calls.
+// A client answers these messages although it serves no reverse calls.
 TEST_F(HostileServer, OptionsAtAPlainClient) {
   begin();
   for (const auto& [message, expected] : std::vector<std::pair<Bytes, std::string>>{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Peers that hold shared resources of a server and make no progress: other clients are served nevertheless. The peers
-// have an io_context of their own; while it does not run they neither receive nor answer.
+// Peers hold shared resources of a server and make no progress; the server still serves other clients. The peers have
+// an io_context of their own: while it does not run, they neither receive nor answer.
 #include <gtest/gtest.h>
 
 #include "exchange.hpp"
@@ -29,7 +29,7 @@ class HostilePeers : public testing::Test {
     ASSERT_TRUE(run_until(context, [&] { return endpoint.port() != 0; }));
     client = transport::Client::make(*client_fabric, client_pool, endpoint, {}, {});
   }
-  /// Runs both sides until `done`.
+  /// Runs both sides until `done` returns true.
   bool until(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!done() && std::chrono::steady_clock::now() < end) {
@@ -51,7 +51,7 @@ class HostilePeers : public testing::Test {
     EXPECT_EQ(peer.take().header.credits, kCredits);
     return peer;
   }
-  /// Sends `count` long calls, whose Reads will not be answered.
+  /// Sends `count` long calls. The peer does not answer the RDMA Reads for them while its io_context does not run.
   void send_long_calls(RawPeer& peer, std::uint32_t count, std::uint32_t size) {
     for (std::uint32_t i = 0; i < count; ++i) {
       exposed.push_back(peer.expose(size, fabric::Access::remote_read));
@@ -63,7 +63,7 @@ class HostilePeers : public testing::Test {
       peer.send(header, {});
     }
   }
-  /// Connects `count` peers that send long calls and then stop running.
+  /// Connects `count` peers; then each sends `calls` long calls.
   void connect_crowd(int count, std::uint32_t calls) {
     for (int i = 0; i < count; ++i) connect();
     for (const auto& peer : peers) send_long_calls(*peer, calls, kLong);
@@ -74,7 +74,7 @@ class HostilePeers : public testing::Test {
     const bool over = run_until(context, [&] { return call.times_done == 1; });
     EXPECT_FALSE(call.status) << call.status.message();
     EXPECT_EQ(call.complaint, "");
-    if (!over) client.reset();  // before `call` is destroyed
+    if (!over) client.reset();  // ends `call` before it is destroyed
     return over && !call.status;
   }
 
@@ -90,7 +90,7 @@ class HostilePeers : public testing::Test {
   std::unique_ptr<transport::Client> client;
 };
 
-// A connection whose Reads are never answered is aborted.
+// The server aborts a connection whose RDMA Reads are never answered.
 TEST_F(HostilePeers, LeavingReadsUnanswered) {
   transport::ServerOptions options;
   options.bulk_budget = 8u << 20;
@@ -99,13 +99,13 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   connect_crowd(2, 4);
   Shape shape;
   shape.call_body = 100000;
-  ASSERT_TRUE(serves(shape));  // although the peers hold most of the memory for long calls
+  ASSERT_TRUE(serves(shape));  // served, although the peers hold most of the memory for long calls
   EXPECT_TRUE(run_until(context, [&] { return server->counters().connections == 1; }));
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// A peer that leaves Reads unanswered cannot hold all memory before it is aborted: some is left for other connections,
-// also for those of its own address.
+// A peer that leaves RDMA Reads unanswered cannot hold all memory until it is aborted: some stays free for other
+// connections, even for those of the same address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -121,7 +121,7 @@ TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   EXPECT_EQ(server->counters().connections, 2u);
 }
 
-// Four peers that leave Reads unanswered do not delay a fifth connection.
+// Four peers that leave RDMA Reads unanswered do not delay a fifth connection.
 TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   transport::ServerOptions options;
   options.bulk_budget = 64u << 20;
@@ -135,7 +135,7 @@ TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   EXPECT_EQ(server->counters().connections, 5u);
 }
 
-// Peers that leave Reads unanswered are aborted earlier if another connection waits for the memory of their calls.
+// A peer that leaves RDMA Reads unanswered is aborted earlier if another connection waits for memory.
 TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -149,7 +149,7 @@ TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   EXPECT_LT(server->counters().connections, 7u);
 }
 
-// A connection whose peer never accepts replies is aborted, and the memory of the replies is freed.
+// A connection whose peer does not accept replies is aborted, and the memory of the replies is freed.
 TEST_F(HostilePeers, NotTakingWrites) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;
@@ -177,7 +177,7 @@ TEST_F(HostilePeers, NotTakingWrites) {
   EXPECT_TRUE(serves(shape));
 }
 
-// Neither a slow handler nor an idle peer counts as a stalled peer.
+// A connection is not aborted because its handler is slow or because its peer is idle.
 TEST_F(HostilePeers, OthersAreLeftAlone) {
   transport::ServerOptions options;
   options.progress_timeout = std::chrono::milliseconds(10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same calls over the userspace iWARP fabric: over real sockets, and with a server of several threads.
+// The same calls over the userspace iWARP fabric, with real sockets, and with a server of several threads.
 #include <gtest/gtest.h>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -27,7 +27,7 @@ std::unique_ptr<fabric::Fabric> make_iwarp(boost::asio::io_context& context, boo
   return std::move(*fabric::open_iwarp(context, options, {}));
 }
 
-/// Sends `count` random calls, up to 40 at a time, and checks each.
+/// Makes `count` random calls, up to 40 at a time, and checks each one.
 void run_random_calls(boost::asio::io_context& context, memory::Pool& pool, transport::Client& client,
                       std::uint32_t count, std::uint32_t seed) {
   std::mt19937 random(seed);
@@ -77,8 +77,8 @@ TEST_P(OverIwarp, ThousandRandomCallsAreByteIdentical) {
 
 INSTANTIATE_TEST_SUITE_P(Crc, OverIwarp, testing::Bool());
 
-// [8166-4.4.1-a] A server issues a Read, invalidates the handle, and then stops reading from its socket. The cancelled
-// call does not complete while a Response is sent from its memory.
+// [8166-4.4.1-a] A server issues an RDMA Read, invalidates the handle, and stops reading from its socket. The client
+// cancels the call: it does not complete while a Response is being sent from its memory.
 TEST(OverIwarpHostile, InvalidatesWhatItStillReads) {
   boost::asio::io_context context, peers_context;
   auto client_fabric = make_iwarp(context), peer_fabric = make_iwarp(peers_context);
@@ -129,7 +129,7 @@ struct WorkerThread {
   std::thread thread;
 };
 
-/// A server of three threads.
+/// A server with three threads.
 class OverIwarpThreads : public testing::Test {
  protected:
   void start(const transport::ServerOptions& options) {
@@ -181,7 +181,7 @@ TEST_F(OverIwarpThreads, ManyClients) {
   for (const auto& worker : workers) EXPECT_EQ(worker->handler.calls, 120);
 }
 
-// Idle connections are evicted on every thread.
+// On every thread, idle connections are evicted for new ones.
 TEST_F(OverIwarpThreads, IdleConnectionsGiveWay) {
   transport::ServerOptions options;
   options.max_connections = 3;

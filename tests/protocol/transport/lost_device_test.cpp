@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device of either side is lost and comes back: calls continue under the same XIDs and with the same memory.
+// The device of either side is lost and comes back: calls continue with the same XIDs and the same memory.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +23,7 @@ struct Side {
   Result<std::unique_ptr<fabric::Fabric>> open() {
     if (!there) return fabric::FabricError::no_device;
     auto opened = network.make_fabric(name);
-    // Uses up the keys that earlier fabrics of this device handed out, so that no key is used twice.
+    // Uses up the keys of earlier fabrics of this device, so that keys are never reused.
     for (int i = 0; i < kKeys * times; ++i) static_cast<void>(opened->register_memory(spare));
     ++times;
     present = opened.get();
@@ -46,7 +46,7 @@ struct Side {
   memory::Pool pool{*fabric};
 };
 
-/// The parameter is the number of calls that the server receives before the device is lost.
+/// The parameter is the number of calls that have reached the server when the device is lost.
 class LostDevice : public testing::TestWithParam<int> {
  protected:
   LostDevice() {
@@ -78,7 +78,7 @@ class LostDevice : public testing::TestWithParam<int> {
     }
     EXPECT_EQ(handler_.complaint, "");
   }
-  /// Submits calls with bulk data both ways, arguments in several pieces, long calls and long replies.
+  /// Submits calls with bulk data in both directions, arguments in several pieces, a long call and a long reply.
   void submit_all_kinds() {
     submit({.seed = 1, .items = {100000}, .results = {70000}});
     submit({.seed = 2, .items = {40}, .results = {}});
@@ -116,7 +116,7 @@ class LostDevice : public testing::TestWithParam<int> {
 TEST_P(LostDevice, CallsSurviveTheClientsDevice) { lose_within_calls(client_side_); }
 TEST_P(LostDevice, CallsSurviveTheServersDevice) { lose_within_calls(server_side_); }
 
-// Memory that a program keeps can be used on the device that came back: references to it have the new keys.
+// A program keeps memory across the loss: references to it have the keys of the new device.
 TEST(LostDeviceMemory, BuffersHaveTheKeysOfTheDeviceThatCameBack) {
   boost::asio::io_context context;
   fabric::LoopbackNetwork network{context};

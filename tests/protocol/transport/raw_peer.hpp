@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A hand-made peer: sends and receives raw messages on a queue pair of its own, in either role.
+// A hand-made peer: it sends and receives raw messages on its own queue pair, as client or as server.
 #include <deque>
 #include <memory>
 #include <optional>
@@ -20,12 +20,12 @@ class RawPeer final : private fabric::QueuePairEvents {
 
   std::uint32_t receives = 64;        ///< posted on each connection
   std::uint32_t receive_size = 4096;  ///< bytes of each receive
-  std::uint32_t inbound_reads = 16;   ///< IRD offered
+  std::uint32_t inbound_reads = 16;   ///< the IRD that it offers
   std::vector<std::byte> private_data;
 
   /// Connects as a client. The connection is established when connected() is true.
   void connect(const fabric::Endpoint& server);
-  /// Listens as a server: accepts each connection, one at a time.
+  /// Listens as a server, and accepts one connection at a time.
   fabric::Endpoint listen();
   bool connected() const noexcept { return connected_; }
   bool ended() const noexcept { return ended_; }
@@ -39,7 +39,7 @@ class RawPeer final : private fabric::QueuePairEvents {
 
   struct Message {
     Bytes octets;
-    wire::Header header;  ///< the default if it could not be decoded
+    wire::Header header;  ///< a default header if the message could not be decoded
     Bytes payload;        ///< after the header
     std::optional<std::uint32_t> invalidated;
   };
@@ -47,16 +47,16 @@ class RawPeer final : private fabric::QueuePairEvents {
   /// Removes and returns the oldest received message; an empty one if there is none.
   Message take();
 
-  /// Exposes memory of this peer until the connection ends.
+  /// Memory of this peer, exposed until the connection ends.
   struct Exposed {
     memory::RegisteredBuffer memory;
     Segment segment;
     fabric::Window* window = nullptr;
   };
   Exposed expose(std::uint32_t size, fabric::Access access);
-  /// Writes to the other side's memory. Posted at once: the data is placed before a later send() is delivered.
+  /// Writes to memory of the other side; the data is placed before a later send() is delivered.
   void write(const Segment& to, Octets data);
-  /// Reads the other side's memory. `into` is filled when read_ended() is true.
+  /// Reads memory of the other side into `into`, which is complete when read_ended() is true.
   void read(const Segment& from, Bytes& into);
   bool read_ended() const noexcept { return read_ended_; }
 
@@ -83,7 +83,7 @@ class RawPeer final : private fabric::QueuePairEvents {
   bool read_ended_ = false;
 };
 
-/// The words of a message, in network order.
+/// Returns a message of these words, in network byte order.
 Bytes words(std::initializer_list<std::uint32_t> values);
 
 }  // namespace rpcrdma::test

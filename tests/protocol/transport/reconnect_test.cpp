@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a client reconnects, as its log shows.
+// How a client reconnects, according to its log.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
@@ -8,7 +8,7 @@
 namespace rpcrdma::test {
 namespace {
 
-/// The waits between attempts, in milliseconds.
+/// Returns the pauses between attempts that the log names, in milliseconds.
 std::vector<long> waits(const LogLines& log) {
   std::vector<long> out;
   for (const std::string& line : log.with("next attempt to connect in "))
@@ -16,7 +16,8 @@ std::vector<long> waits(const LogLines& log) {
   return out;
 }
 
-// While a server that has served calls is away, the pauses between attempts grow; once it is back, they start short.
+// While a server that has served calls is gone, the pauses between attempts grow. After it has come back, the pauses
+// start short again.
 TEST(Reconnect, PausesGrowWhenAProvenServerIsGone) {
   const auto log = std::make_shared<LogLines>();
   BothSides sides;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that end by other events than a reply: lost connections, deadlines, cancellation, destruction of the client.
+// Calls that end without a reply: lost connections, deadlines, cancellation, destruction of the client.
 #include <algorithm>
 
 #include "requester_fixture.hpp"
@@ -18,7 +18,7 @@ TEST_F(RequesterTest, FailedInvalidationEndsTheConnection) {
     call.on_done = [&] { connected = client->connected(); };
     const auto message = next_call();
     run_ready(context);
-    // The client's next completions are the receive of the reply and the invalidation.
+    // The client's next two completions are the receive of the reply and the invalidation.
     client_fabric->fail_nth(operation, operation == fabric::LoopbackOperation::completion ? 2 : 1);
     send(reply_to(message.header), small_reply(call.xid));
     ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
@@ -31,7 +31,7 @@ TEST_F(RequesterTest, FailedInvalidationEndsTheConnection) {
   }
 }
 
-// A fabric that reports more bytes than the receive buffer has: the connection ends.
+// The fabric reports more bytes than the receive has: the connection ends.
 TEST_F(RequesterTest, ALengthBeyondTheReceiveEndsTheConnection) {
   start();
   ShapedCall& call = submit();
@@ -83,8 +83,8 @@ TEST_F(RequesterTest, LostConnection) {
   EXPECT_EQ(client->requester().counters().reconnects, 1u);
 }
 
-// [8166-4.4.1-c] [8166-8.1.3-c] a cancelled call completes when no peer can access its memory; it keeps its credit
-// until the reply
+// [8166-4.4.1-c] [8166-8.1.3-c] a cancelled call completes when no peer can access its memory any more; it keeps its
+// credit until the reply arrives
 TEST_F(RequesterTest, Cancel) {
   start();
   Shape shape;
@@ -103,7 +103,7 @@ TEST_F(RequesterTest, Cancel) {
   EXPECT_EQ(call.status, BaseError::cancelled);
   EXPECT_EQ(waiting.status, BaseError::cancelled);
   EXPECT_EQ(bound, 0u);
-  client->requester().cancel(call);  // has completed already
+  client->requester().cancel(call);  // cancels a call that has completed
   ShapedCall& next = submit();
   EXPECT_TRUE(peer.messages.empty());  // the cancelled call still holds the only credit
   wire::Header late = reply_to(message.header);
@@ -114,8 +114,8 @@ TEST_F(RequesterTest, Cancel) {
   EXPECT_FALSE(next.status);
 }
 
-// A fabric on which a handle must not be invalidated twice: cancellation ends the connection, and the next call makes
-// a new one.
+// On this fabric a handle must not be invalidated twice, so a cancellation ends the connection. The next call makes a
+// new one.
 TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   capabilities.late_invalidation = false;
@@ -149,7 +149,7 @@ TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   client.reset();
 }
 
-// done() submits and cancels calls while other calls are completing.
+// In done(), calls are submitted and cancelled while other calls complete.
 TEST_F(RequesterTest, SubmittingAndCancellingInsideDone) {
   start();
   answer((submit(), next_call()).header, 4);
@@ -183,7 +183,8 @@ TEST_F(RequesterTest, Deadlines) {
   Shape shape;
   shape.results = {9000};
   std::vector<std::unique_ptr<ShapedCall>> mine;
-  // The deadlines are close together: a call that remained after the others would be sent on a new connection.
+  // The deadlines are close together, so that all calls time out before the client would reconnect and retransmit some
+  // of them.
   const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   for (int i = 0; i < 4; ++i) {
     mine.push_back(std::make_unique<ShapedCall>(pool, client->requester(), shape));
@@ -195,7 +196,7 @@ TEST_F(RequesterTest, Deadlines) {
   }));
   for (const auto& call : mine) EXPECT_EQ(call->status, BaseError::deadline_exceeded);
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
-  // As no call was answered and all credits are in use, the next call makes a new connection.
+  // No call was answered and all credits are in use, so the next call needs a new connection.
   peer.messages.clear();
   ShapedCall& next = submit();
   const auto message = next_call();
@@ -205,7 +206,7 @@ TEST_F(RequesterTest, Deadlines) {
   EXPECT_EQ(next.times_done, 1);
 }
 
-// [8166-4.4.1-a] If a server never finishes an RDMA Read, the connection ends after the grace period
+// [8166-4.4.1-a] a server never finishes an RDMA Read: the connection ends after the grace period
 TEST_F(RequesterTest, ATransferThatNeverEnds) {
   for (const bool cancelled : {true, false}) {
     SCOPED_TRACE(cancelled);
@@ -240,7 +241,7 @@ TEST_F(RequesterTest, ATransferThatNeverEnds) {
   }
 }
 
-// The connection also ends after the grace period if the server has answered the call and still reads its arguments.
+// The server has answered the call but still reads its arguments: the connection ends after the grace period, too.
 TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   transport::ClientOptions options;
   options.silence = std::chrono::hours(1);
@@ -262,8 +263,8 @@ TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle that its own RDMA Read still uses, and the call is
-// cancelled: the call completes only when the Read Response has been sent
+// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle that its own RDMA Read still uses, and the client
+// cancels the call: the call completes when the Response has been sent.
 TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);
@@ -289,7 +290,8 @@ TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// [8166-4.4.1-b] A long call is cancelled while the server reads it: its memory is not reused before the Read has ended
+// [8166-4.4.1-b] A long call is cancelled while the server reads it: its memory is not reused before the Read has
+// ended.
 TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);
@@ -306,7 +308,7 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   run_ready(context);
   client->requester().cancel(call);
   shape.seed = 6;
-  for (int i = 0; i < 4; ++i) submit(shape);  // they need memory of the same size
+  for (int i = 0; i < 4; ++i) submit(shape);  // these need memory of the same size
   EXPECT_EQ(call.times_done, 0);
   network.resume();
   run_ready(context);
@@ -316,7 +318,7 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// A call times out while the server is silent: the other calls are retransmitted on a new connection.
+// The server is silent when a call times out: the other calls are retransmitted on a new connection.
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {
     transport::ClientOptions options;
@@ -354,7 +356,7 @@ TEST_F(RequesterTest, UnreachableUntilTheDeadline) {
   EXPECT_FALSE(client->connected());
 }
 
-// [8166-4.5.4-c] a call that cannot be sent fails at once; the others are not affected
+// [8166-4.5.4-c] a call that cannot be sent fails at once and does not affect other calls
 TEST_F(RequesterTest, CallsThatCannotBeSent) {
   transport::ClientOptions options;
   options.max_long_call = 100000;
@@ -415,7 +417,7 @@ TEST_F(RequesterTest, PeerWithoutPrivateData) {
   ShapedCall& call = submit(shape);
   const auto message = next_call();
   EXPECT_EQ(message.header.procedure, wire::Procedure::nomsg);
-  // Linux's server invalidates if the client has set the R flag, even if it sends no private data itself.
+  // Linux's server uses Send with Invalidate if the client set the R flag, even if the server sends no private data.
   send(reply_to(message.header), small_reply(call.xid), message.header.chunks.reads.at(0).target.handle);
   EXPECT_FALSE(call.status);
 }
@@ -434,7 +436,7 @@ TEST_F(RequesterTest, DestroyingTheClientEndsAllCalls) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// A call that done() submits while the client is being destroyed completes later, once, with cancelled.
+// While the client is being destroyed, done() submits a call: it completes later, once, with `cancelled`.
 TEST_F(RequesterTest, SubmittingInsideDoneWhileTheClientIsDestroyed) {
   for (const bool sent : {true, false}) {
     SCOPED_TRACE(sent);
@@ -456,7 +458,7 @@ TEST_F(RequesterTest, SubmittingInsideDoneWhileTheClientIsDestroyed) {
   }
 }
 
-// done() may destroy the client after any outcome of the call; the other calls complete before the destructor returns.
+// done() may destroy the client, however the call ended. The other calls complete before the destructor returns.
 TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
   enum class End { reply, reply_after_invalidation, cancel, cancel_while_waiting, deadline, loss };
   for (const End how :
@@ -487,7 +489,7 @@ TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
     wire::Header header;
     while (how != End::cancel_while_waiting && header.xid != call.xid) header = next_call().header;
     if (how == End::reply || how == End::reply_after_invalidation) answer(header, 2);
-    if (how == End::loss) {  // the connection is lost while the call is ending
+    if (how == End::loss) {  // the unfinished Read delays the call until the connection is lost
       network.pause(fabric::LoopbackPause::half_placed);
       Bytes data;
       peer.read(header.chunks.reads.at(0).target, data);

@@ -16,7 +16,7 @@ namespace rpcrdma::test {
 
 using transport::TransportError;
 
-/// A client and a hand-made server.
+/// A client, and a hand-made server that it is connected to.
 class RequesterTest : public testing::Test {
  protected:
   void start(transport::ClientOptions options = {}) {
@@ -31,12 +31,12 @@ class RequesterTest : public testing::Test {
     run_ready(context);
     return *calls.back();
   }
-  /// Waits for the next call that reaches the peer.
+  /// Waits for the next call to reach the peer.
   RawPeer::Message next_call() {
     EXPECT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
     return peer.take();
   }
-  /// The header of a valid reply to `call`: with the chunk lists of the call, lengths unchanged.
+  /// Returns the header of a valid reply to `call`: it repeats the chunk lists of the call with unchanged lengths.
   static wire::Header reply_to(const wire::Header& call, std::uint32_t credits = 32) {
     wire::Header out = call;
     out.credits = credits;

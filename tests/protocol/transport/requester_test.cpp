@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client and a hand-made server: receive X, expect Y (RFC 8166 section 4.5, as Requester).
+// A client and a hand-made server: each test states what arrives and what the client does (RFC 8166 section 4.5, as
+// Requester).
 #include <algorithm>
 
 #include "requester_fixture.hpp"
@@ -49,7 +50,7 @@ TEST_F(RequesterTest, BrokenRepliesAreDroppedSilently) {
       xid + "00000001 00000020 00000001 00000000 00000000 00000000",                    // no message
       xid + "00000001 00000020 00000001 00000000 00000001 00000000 00000000 00000000",  // no message
       xid + "00000001 00000020 00000000 00000000 00000000 00000000" + hex(call.xid + 1) + "00000001 00000001",
-      xid + "00000001 00000020 00000000 00000000 00000000 00000000" + xid,  // cut short
+      xid + "00000001 00000020 00000000 00000000 00000000 00000000" + xid,  // truncated
       xid + "00000001 00000020 00000000 00000000 00000003 00000000" + xid + "00000001 00000001",
       xid + "00000001 00000020 00000004 00000003",
       xid + "00000001 00000020 00000004 00000001 00000001",
@@ -70,7 +71,7 @@ TEST_F(RequesterTest, BrokenRepliesAreDroppedSilently) {
   EXPECT_TRUE(peer.messages.empty());
 }
 
-// [8166-4.5-f] [8167-4.1-c] an RDMA_ERROR ends the call, and its credit word is ignored; [8267-3.1-b] [8267-6.4.2-c]
+// [8166-4.5-f] [8167-4.1-c] an RDMA_ERROR ends the call, and its credits are ignored; [8267-3.1-b] [8267-6.4.2-c]
 // nothing is retransmitted
 TEST_F(RequesterTest, PeerErrors) {
   start();
@@ -81,7 +82,7 @@ TEST_F(RequesterTest, PeerErrors) {
   EXPECT_EQ(client->requester().counters().granted, 1u);
   ShapedCall& second = submit();
   next_call();
-  // An RDMA_ERROR has the version that it refuses.
+  // An RDMA_ERROR has the version of the message that it refuses.
   send(hex(second.xid) + "00000001 00000009 00000004 00000001 00000002 00000005");
   EXPECT_EQ(second.status, TransportError::peer_err_vers);
   EXPECT_EQ(second.times_done, 1);
@@ -119,7 +120,7 @@ TEST_F(RequesterTest, LongBodiesAreNotReduced) {
   EXPECT_FALSE(call.status) << call.status.message();
 }
 
-// [8166-8.1.2-b] [8166-8.1.3-a] memory is exposed anew for each call
+// [8166-8.1.2-b] [8166-8.1.3-a] each call exposes its memory anew
 TEST_F(RequesterTest, NothingStaysExposed) {
   start();
   Shape shape;
@@ -177,7 +178,7 @@ TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   expect_open(1);
 }
 
-// [8166-3.4.6-b] [8166-3.4.6-c] [8166-6.1-d] replies that do not match what was offered
+// [8166-3.4.6-b] [8166-3.4.6-c] [8166-6.1-d] a reply whose chunks differ from those that the call offered
 TEST_F(RequesterTest, RepliesThatDoNotMatchTheOffer) {
   start();
   Shape shape;
@@ -199,7 +200,7 @@ TEST_F(RequesterTest, RepliesThatDoNotMatchTheOffer) {
       },
       [](wire::Header& h, Bytes&) { h.chunks.clear(); },
       [](wire::Header& h, Bytes&) { h.chunks.begin_reply_chunk(); },
-      [](wire::Header& h, Bytes& payload) {  // the result comes inline, the chunk is unused
+      [](wire::Header& h, Bytes& payload) {  // the result is inline, and its chunk unused
         for (Segment& segment : h.chunks.write_chunk(0)) segment.length = 0;
         payload.resize(2000);
       },
@@ -225,8 +226,8 @@ TEST_F(RequesterTest, RepliesThatDoNotMatchTheOffer) {
   }
 }
 
-// [8166-4.3.2.2-c] [8166-4.3.2.2-d] an unused chunk may be returned with its segments or empty; data written into it is
-// no result
+// [8166-4.3.2.2-c] [8166-4.3.2.2-d] a reply may return an unused chunk with its segments or empty; data in an unused
+// chunk is no result
 TEST_F(RequesterTest, UnusedWriteChunksInBothForms) {
   start();
   Shape shape;
@@ -249,7 +250,7 @@ TEST_F(RequesterTest, UnusedWriteChunksInBothForms) {
   }
 }
 
-// RDMA_NOMSG with data in Write chunks, and RDMA_MSG with data in the Reply chunk, are accepted.
+// RDMA_NOMSG with data in Write chunks is accepted, as is RDMA_MSG with data in the Reply chunk.
 TEST_F(RequesterTest, WriteChunkAndReplyChunkTogether) {
   start();
   Shape shape;
@@ -271,7 +272,7 @@ TEST_F(RequesterTest, WriteChunkAndReplyChunkTogether) {
   EXPECT_EQ(call.complaint, "");
 }
 
-// [8797-4.1-e] the R flag is clear if handles are not those of windows
+// [8797-4.1-e] the R flag is clear if handles name registrations instead of windows
 TEST_F(RequesterTest, NoRemoteInvalidationOfRegistrations) {
   for (const bool windows : {true, false}) {
     fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
@@ -291,7 +292,8 @@ TEST_F(RequesterTest, NoRemoteInvalidationOfRegistrations) {
   }
 }
 
-// [8797-4.1-d] whichever handle the peer invalidates, each handle is invalidated once, and all of them before done()
+// [8797-4.1-d] the peer invalidates any one of the handles: each handle is invalidated once, and all of them before
+// done()
 TEST_F(RequesterTest, RemoteInvalidationOfAnyHandle) {
   start();
   Shape shape;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chunks in calls from a hand-made client: receive X, expect Y (RFC 8166 sections 3.4, 3.5 and 4.5).
+// Chunks in calls of a hand-made client: each test states what the client sends and what it receives (RFC 8166 sections
+// 3.4, 3.5 and 4.5).
 #include "responder_fixture.hpp"
 #include "support/pattern.hpp"
 
 namespace rpcrdma::test {
 namespace {
 
-// [8166-4.2.4-a] an RDMA_NOMSG without a Position-Zero Read chunk that holds the payload
+// [8166-4.2.4-a] RDMA_NOMSG whose Position-Zero Read chunk is missing or does not hold the payload
 TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   start();
   auto call = header(kXid, wire::Procedure::nomsg);
@@ -31,11 +32,11 @@ TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
       {{0, {1, 100, 0}}},                                    // position 0 in an RDMA_MSG
       {{4, {1, 100, 0}}},                                    // before the message type ends
       {{28, {1, 100, 0}}},                                   // beyond the end
-      {{16, {1, 5, 0}}, {20, {2, 4, 0}}},                    // the second inside the first
+      {{16, {1, 5, 0}}, {20, {2, 4, 0}}},                    // overlaps the first
       {{16, {1, 8, 0}}, {12, {2, 8, 0}}},                    // not ascending, and overlapping
       {{16, {1, 60000, 0}}, {16, {1, 60000, 0}}},            // too long together [8166-8.1.4-a]
       {{16, {1, 0xffffffff, 0}}, {16, {1, 0xffffffff, 0}}},  // sum beyond 32 bits
-      {{0xfffffffc, {1, 8, 0}}},                             // end beyond 32 bits
+      {{0xfffffffc, {1, 8, 0}}},                             // extends beyond 32 bits
       {{16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}},  // more than four
   };
   for (const auto& list : lists) {
@@ -64,7 +65,7 @@ TEST_F(ResponderTest, ReadChunksWithAndWithoutPad) {
         const Segment& all = data.segment;
         call.chunks.reads.push_back({24, {all.handle, std::min(first, total), all.offset}});
         if (first < total) call.chunks.reads.push_back({24, {all.handle, total - first, all.offset + first}});
-        call.chunks.reads.push_back({24, {all.handle, 0, 0}});  // a segment without bytes is read without RDMA
+        call.chunks.reads.push_back({24, {all.handle, 0, 0}});  // an empty segment needs no RDMA Read
         std::size_t got = 0;
         memory::RegisteredBuffer memory = pool.allocate(length).value();
         bool same = false;
@@ -101,7 +102,7 @@ TEST_F(ResponderTest, WriteChunksInOrder) {
   auto call = header(kXid);
   const std::vector<Segment> first = {part(0, 100), part(100, 50), part(200, 100), part(400, 7)};
   call.chunks.add_write_chunk(first);
-  call.chunks.begin_write_chunk();  // the second result is to come inline
+  call.chunks.begin_write_chunk();  // an empty chunk: the second result travels inline
   call.chunks.add_write_chunk(std::vector{part(1000, 300)});
   call.chunks.add_write_chunk(std::vector{part(2000, 300), part(3000, 300)});
   const auto reply = exchange(call, small_call(kXid, {151, 10, 299}));
@@ -114,11 +115,11 @@ TEST_F(ResponderTest, WriteChunksInOrder) {
   EXPECT_EQ(reply.header.chunks.write_chunk(3)[1], part(3000, 0));
   const auto octets = memory.memory.octets();
   EXPECT_TRUE(has_pattern(octets.first(150), 0x10000 + 7));
-  EXPECT_TRUE(has_pattern(octets.subspan(150, 50), 99, 150));  // not written
+  EXPECT_TRUE(has_pattern(octets.subspan(150, 50), 99, 150));  // not written to
   EXPECT_TRUE(has_pattern(octets.subspan(200, 1), 0x10000 + 7, 150));
   EXPECT_TRUE(has_pattern(octets.subspan(201, 799), 99, 201));
   EXPECT_TRUE(has_pattern(octets.subspan(1000, 299), 0x10000 + 9));
-  EXPECT_TRUE(has_pattern(octets.subspan(1299), 99, 1299));  // no pad
+  EXPECT_TRUE(has_pattern(octets.subspan(1299), 99, 1299));  // the pad is not written
   EXPECT_EQ(reply.payload.size(), 12u + 4 + 4 + 12 + 4);
 }
 
@@ -135,7 +136,7 @@ TEST_F(ResponderTest, ResultLargerThanItsChunk) {
   expect_alive();
 }
 
-// [8166-4.5.3-b] a reply that fits neither inline nor into the Reply chunk
+// [8166-4.5.3-b] a reply that fits neither the inline threshold nor the Reply chunk
 TEST_F(ResponderTest, ReplyTooLong) {
   start();
   expect_err_chunk(exchange(header(kXid), small_call(kXid, {}, 8000)));
@@ -167,7 +168,7 @@ TEST_F(ResponderTest, ReplyChunkOfSeveralSegments) {
   EXPECT_TRUE(has_pattern(memory.memory.octets().subspan(12, 6000), 0x10000 + 7));
 }
 
-// [8166-3.5.3-c] [8166-4.2.1-a] a long call is checked when it has been read
+// [8166-3.5.3-c] [8166-4.2.1-a] a long call is checked after it has been read
 TEST_F(ResponderTest, LongCalls) {
   start();
   auto memory = peer.expose(24, fabric::Access::remote_read);
@@ -188,7 +189,7 @@ TEST_F(ResponderTest, LongCalls) {
   expect_alive();
 }
 
-// [8166-4.5.3-a] a chunk that cannot be read ends the connection; the same call again is answered by ERR_CHUNK
+// [8166-4.5.3-a] a chunk that cannot be read ends the connection; a retransmission of the call receives ERR_CHUNK
 TEST_F(ResponderTest, UnreadableChunkIsRefusedTheSecondTime) {
   start();
   auto call = header(kXid);
@@ -200,12 +201,12 @@ TEST_F(ResponderTest, UnreadableChunkIsRefusedTheSecondTime) {
   connect();
   expect_err_chunk(exchange(call, payload));
   expect_alive();
-  // When the server has answered a call, it forgets the call.
+  // The server has answered that retransmission and forgotten the call, so the call ends the connection again.
   EXPECT_EQ(exchange(call, payload).octets, Bytes());
   EXPECT_TRUE(peer.ended());
 }
 
-// [8166-4.5.3-a] a peer with an IRD of 0 cannot be read from: its Read chunks are refused, and the connection stays
+// [8166-4.5.3-a] the server cannot read from a peer whose IRD is 0: it refuses Read chunks, and the connection stays
 TEST_F(ResponderTest, ReadChunksOfAPeerThatTakesNoReads) {
   peer.inbound_reads = 0;
   start();
@@ -232,7 +233,8 @@ TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   expect_alive();
 }
 
-// A resent call has other handles, but is recognized. A different call with the same XID and address is a new call.
+// A retransmitted call has other handles, but is recognized. A different call with the same XID and address counts as a
+// new call.
 TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
   start();
   for (const bool read : {true, false}) {
@@ -252,7 +254,7 @@ TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
     EXPECT_EQ(exchange(header(kXid), small_call(kXid)).payload, words({kXid, 1, 7}));
     auto exposed = peer.expose(200, read ? fabric::Access::remote_read : fabric::Access::remote_write);
     Bytes other = payload;
-    other[11] ^= std::byte{1};  // the seed
+    other[11] ^= std::byte{1};  // another seed, so another call
     if (read) {
       fill_pattern(exposed.memory.octets(), 7);
       expect_err_chunk(exchange(call_with({0x54321, 100, 4096}), payload));
@@ -265,7 +267,7 @@ TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
   }
 }
 
-// A segment beyond the last address is refused in every chunk list; one that ends there is accepted.
+// In every chunk list, a segment that extends beyond the last address is refused; one that ends there is accepted.
 TEST_F(ResponderTest, SegmentsThatWrapAround) {
   start();
   const Segment wraps = {1, 100, ~std::uint64_t{0} - 98}, fits = {1, 100, ~std::uint64_t{0} - 99};
@@ -296,7 +298,7 @@ TEST_F(ResponderTest, SixteenSegmentsInEachChunk) {
       out.push_back({all.handle, i + 1 < kPieces ? kPiece : length - i * kPiece, all.offset + i * kPiece});
     return out;
   };
-  // One argument and one result of kAll bytes each, followed by a body in either direction.
+  // One argument and one result of kAll bytes each; call and reply also have a body.
   Bytes stream = words({kXid, 0, 7, kAll - 16, 1, kAll, 1, kAll});
   stream.resize(kAll);
   fill_pattern(MutableOctets(stream).subspan(32), 7);

@@ -13,7 +13,7 @@ namespace rpcrdma::test {
 
 inline constexpr std::uint32_t kXid = 0xa0000001;
 
-/// A server and a hand-made client.
+/// A server, and a hand-made client that is connected to it.
 class ResponderTest : public testing::Test {
  protected:
   void start(const transport::ServerOptions& options = {}) {
@@ -30,14 +30,15 @@ class ResponderTest : public testing::Test {
     run_ready(context);
     ASSERT_TRUE(peer.connected());
   }
-  /// The answer to `message`, in hexadecimal digits; empty if there is none.
+  /// Sends `message`; returns the answer in hexadecimal, or "" if there is none.
   std::string answer(Octets message) {
     peer.send(message);
     run_ready(context);
     return to_hex(peer.take().octets);
   }
   std::string answer(std::string_view hex) { return answer(from_hex(hex)); }
-  /// The smallest call of the test protocol: no items, `results` of these lengths, `reply_body` bytes.
+  /// Returns the smallest call of the test protocol: without items, for results of the given lengths and a reply body
+  /// of `reply_body` bytes.
   static Bytes small_call(std::uint32_t xid, std::initializer_list<std::uint32_t> results = {},
                           std::uint32_t reply_body = 0) {
     Bytes out = words({xid, 0, 7, reply_body, 0, static_cast<std::uint32_t>(results.size())});

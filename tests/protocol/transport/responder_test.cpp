@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A server and a hand-made client: receive X, expect Y (RFC 8166 section 4.5, as Responder).
+// A server and a hand-made client: each test states what the client sends and what it receives (RFC 8166 section 4.5,
+// as Responder).
 #include "responder_fixture.hpp"
 #include "rpcrdma/requester/reverse.hpp"
 #include "support/pattern.hpp"
@@ -16,7 +17,7 @@ TEST_F(ResponderTest, ShortMessages) {
   expect_alive();
 }
 
-// The length that a fabric reports is checked against the buffer.
+// The server compares the length that the fabric reports with the size of the receive.
 TEST_F(ResponderTest, ALengthBeyondTheReceive) {
   start();
   server_fabric->overstate_next_message(4096);
@@ -47,9 +48,9 @@ TEST_F(ResponderTest, BrokenHeaders) {
       "a0000001 00000001 00000020 00000001 00000000 00000000 00000000",                    // RDMA_NOMSG without chunks
       "a0000001 00000001 00000020 00000000 00000001 00000000 00000000",                    // truncated Read list
       "a0000001 00000001 00000020 00000000 00000000 00000001 ffffffff",                    // truncated Write list
-      "a0000001 00000001 00000020 00000000 00000002 00000000 00000000 a0000001 00000000",  // neither 0 nor 1
+      "a0000001 00000001 00000020 00000000 00000002 00000000 00000000 a0000001 00000000",  // an optional-data word of 2
       "a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000002 00000000",  // another XID
-      "a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000001",           // cut after the XID
+      "a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000001",           // truncated after the XID
       "a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000001 00000002",  // neither call nor reply
   };
   for (const char* message : broken) {
@@ -62,7 +63,7 @@ TEST_F(ResponderTest, BrokenHeaders) {
   expect_alive();
 }
 
-// [8166-4.6.2-b] [8166-4.2.4-d] [8166-4.5-c] obsolete messages, errors and replies are not answered
+// [8166-4.6.2-b] [8166-4.2.4-d] [8166-4.5-c] obsolete messages, RDMA_ERROR messages and replies receive no answer
 TEST_F(ResponderTest, NotAnswered) {
   start();
   EXPECT_EQ(answer("a0000001 00000001 00000020 00000003 00000000 00000000 00000000"), "");
@@ -73,8 +74,8 @@ TEST_F(ResponderTest, NotAnswered) {
   expect_alive();
 }
 
-// [8166-4.5-c] a malformed message that may be a reply to a reverse call is not answered: the answer would end the
-// peer's own call of the same XID
+// [8166-4.5-c] a malformed message may be a reply to a reverse call, so it receives no answer: the client could take
+// the answer for one to its own call of the same XID
 TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
   start();
   std::shared_ptr<transport::ReverseRequester> reverse;
@@ -144,7 +145,7 @@ TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
   expect_alive();
 }
 
-// [8166-3.3.1-g] a client that posts receives only for its replies gets no other message
+// [8166-3.3.1-g] the client posts one receive, for its reply: the server sends no other message
 TEST_F(ResponderTest, SendsNothingUnsolicited) {
   peer.receives = 1;
   start();
@@ -156,7 +157,7 @@ TEST_F(ResponderTest, SendsNothingUnsolicited) {
   }
 }
 
-// [8166-3.3.3-b] messages of 1024 bytes are accepted, whatever the threshold
+// [8166-3.3.3-b] the server accepts messages of 1024 bytes, whatever its threshold is
 TEST_F(ResponderTest, MessagesOf1024Octets) {
   Bytes call = small_call(kXid);
   call.resize(1024 - wire::kMinHeader);
@@ -181,7 +182,7 @@ TEST_F(ResponderTest, GrantsWhatIsAskedForWithinItsLimit) {
     call.credits = asked;
     const auto reply = exchange(call, small_call(kXid));
     EXPECT_EQ(reply.header.credits, std::clamp(asked, 1u, 20u));
-    // As many calls at once as there are credits.
+    // Makes as many calls at once as there are credits.
     for (std::uint32_t i = 0; i < reply.header.credits; ++i) peer.send(header(i), small_call(i));
     run_ready(context);
     EXPECT_EQ(peer.messages.size(), reply.header.credits);
@@ -208,7 +209,7 @@ TEST_F(ResponderTest, PostsReceivesBeforeItGrantsThem) {
   EXPECT_EQ(at_call, 20 + options.connection.reverse_credits);
 }
 
-// [8797-4.1-c] Send without Invalidate if either side has the R flag clear
+// [8797-4.1-c] the server does not invalidate if either side has the R flag clear
 TEST_F(ResponderTest, NoRemoteInvalidationUnlessBothSidesAgree) {
   start();
   peer.private_data.clear();

@@ -13,7 +13,7 @@
 namespace rpcrdma::test {
 namespace {
 
-/// A client that serves reverse calls; its forward call is outstanding.
+/// A client that serves reverse calls; one forward call is outstanding.
 class ReverseCalls : public testing::Test {
  protected:
   void start(std::uint32_t credits = 2) {
@@ -26,7 +26,7 @@ class ReverseCalls : public testing::Test {
     client->requester().submit(*call);
     ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
     forward = peer.take();
-    header.xid = call->xid;  // also the XID of the outstanding forward call
+    header.xid = call->xid;  // the outstanding forward call has the same XID
     header.credits = 99;
   }
   RawPeer::Message exchange(const wire::Header& message, Octets payload) {
@@ -57,7 +57,7 @@ class ReverseCalls : public testing::Test {
   std::unique_ptr<transport::Client> client;
   std::unique_ptr<ShapedCall> call;
   RawPeer::Message forward;
-  wire::Header header;  ///< of a reverse call
+  wire::Header header;  ///< header of a reverse call
 };
 
 // [8167-5.3-b] [8167-4.1-a] [8167-4.1-c]
@@ -84,8 +84,8 @@ TEST_F(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
   EXPECT_FALSE(call->status);
 }
 
-// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] the errors are those of the forward direction; [8166-4.5-c] a message that
-// may be a reply to the outstanding call is not answered
+// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] the errors are the same as in the forward direction; [8166-4.5-c] a
+// message that may be a reply to the outstanding call receives no answer
 TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   start();
   const struct {
@@ -97,7 +97,7 @@ TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
       {"00000001 00000020 00000001 00000000 00000000 00000000", wire::ErrorKind::chunk},  // RDMA_NOMSG without chunks
       {"00000001 00000020 00000000 00000001 00000000 00000000", wire::ErrorKind::chunk},  // truncated Read list
       {"00000001 00000020 00000000 00000000 00000000 00000000 00000099 00000000",
-       wire::ErrorKind::chunk},  // XIDs differ
+       wire::ErrorKind::chunk},  // different XIDs
   };
   for (const auto& [behind_xid, answer] : broken) {
     SCOPED_TRACE(behind_xid);
@@ -123,7 +123,8 @@ TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   EXPECT_FALSE(call->status);
 }
 
-// [8167-4.3.1-a] the client grants a reverse credit only for a receive that the forward direction does not need
+// [8167-4.3.1-a] the client grants only as many reverse credits as it has receives beyond those for the forward
+// direction
 TEST_F(ReverseCalls, AreGrantedNoMoreCreditsThanTheConnectionHasReceivesFor) {
   start(50);
   for (int i = 0; i < 2; ++i)
@@ -131,7 +132,7 @@ TEST_F(ReverseCalls, AreGrantedNoMoreCreditsThanTheConnectionHasReceivesFor) {
               transport::ConnectionOptions().reverse_credits);
 }
 
-// [8167-5.4-a] the client reconnects although none of its calls waits
+// [8167-5.4-a] the client reconnects although it has no call to make
 TEST_F(ReverseCalls, KeepTheClientConnected) {
   start();
   exchange(forward.header, words({call->xid, 1, 1}));
@@ -149,7 +150,7 @@ TEST_F(ReverseCalls, KeepTheClientConnected) {
   EXPECT_EQ(peer.connections(), 4);
 }
 
-// A server that sends more calls than granted loses its connection when the receives are used up.
+// The server sends more reverse calls than granted: when the receives are used up, the connection ends.
 TEST_F(ReverseCalls, BeyondTheGrantEndTheConnection) {
   start();
   std::vector<transport::IncomingCall*> held;
@@ -167,13 +168,13 @@ TEST_F(ReverseCalls, BeyondTheGrantEndTheConnection) {
   for (auto* each : held) each->discard();
   handler.intercept = {};
   ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
-  EXPECT_EQ(peer.take().header.xid, call->xid);  // the forward call is resent
+  EXPECT_EQ(peer.take().header.xid, call->xid);  // the forward call is retransmitted
   EXPECT_EQ(exchange(header, words({header.xid, 0, 1, 0, 0, 0})).header.xid, header.xid);
   EXPECT_EQ(call->times_done, 0);
   client.reset();
 }
 
-// A server that sends calls is alive: a forward call that times out does not end the connection.
+// Reverse calls show that the server is alive, so a forward call that times out does not end the connection.
 TEST_F(ReverseCalls, AreASignOfLife) {
   silence = std::chrono::seconds(2);
   start();

@@ -40,7 +40,7 @@ class Reverse : public testing::Test {
   }
   void TearDown() override {
     reverse.reset();
-    sides.reset();  // the service outlives the client
+    sides.reset();  // the service is destroyed after the client
   }
 
   ShapedHandler client_handler;
@@ -49,7 +49,7 @@ class Reverse : public testing::Test {
   std::shared_ptr<transport::ReverseRequester> reverse;
 };
 
-// [8167-6-a] [8167-5.4-a] the connection is made although the client makes no call of its own
+// [8167-6-a] [8167-5.4-a] the client connects although it makes no call
 TEST_F(Reverse, RefusedUntilAllowed) {
   start();
   const auto refused = make();
@@ -131,7 +131,7 @@ TEST_F(Reverse, ThresholdsAreSwapped) {
   EXPECT_EQ(client_handler.calls, 2);
 }
 
-// [8167-5.3-a] [8167-5.3-c] only short messages are sent
+// [8167-5.3-a] [8167-5.3-c] in the reverse direction only short messages are sent
 TEST_F(Reverse, CallsThatNeedChunksFailAtOnce) {
   start();
   reverse->allow();
@@ -149,7 +149,7 @@ TEST_F(Reverse, CallsThatNeedChunksFailAtOnce) {
   EXPECT_EQ(client_handler.calls, 0);
 }
 
-// [8166-3.3.1-a] [8167-4.3.1-a] [8167-4.3.2-a] the reverse credits are not exceeded
+// [8166-3.3.1-a] [8167-4.3.1-a] [8167-4.3.2-a] the server keeps within its reverse credits
 TEST_F(Reverse, CreditsOfTheirOwn) {
   SidesOptions options;
   options.client.connection.reverse_credits = 3;
@@ -182,8 +182,8 @@ TEST_F(Reverse, CreditsOfTheirOwn) {
   for (const auto& call : calls) EXPECT_EQ(call->complaint, "");
 }
 
-// [8167-4.3.1-a] [8167-4.3.1-b] the next connection has receives for both directions before any message arrives: it
-// receives a reverse call, directly followed by the reply to the resent call
+// [8167-4.3.1-a] [8167-4.3.1-b] the next connection has receives for both directions before a message arrives: a
+// reverse call arrives, directly followed by the reply to the retransmitted call
 TEST_F(Reverse, OnTheNextConnection) {
   SidesOptions options;
   options.client.connection.credits = 1;
@@ -208,7 +208,7 @@ TEST_F(Reverse, OnTheNextConnection) {
   }
 }
 
-// [8167-5.4-b] a server cannot connect to its client: its calls end with the connection
+// [8167-5.4-b] a server cannot connect to its client, so its calls end with the connection
 TEST_F(Reverse, EndsWithTheConnection) {
   start();
   reverse->allow();
@@ -227,7 +227,7 @@ TEST_F(Reverse, EndsWithTheConnection) {
   EXPECT_EQ(call->status, TransportError::connection_lost);
 }
 
-/// Keeps calls from being answered until release().
+/// Holds calls unanswered until release().
 class HeldCalls {
  public:
   explicit HeldCalls(ShapedHandler& handler) {
@@ -258,7 +258,7 @@ TEST_F(Reverse, TheLastReferenceIsDroppedInDone) {
   reverse->submit(*first);
   reverse->submit(*second);
   ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 2; }));
-  // Makes the server destroy its end of the connection first, so that the calls fail from a posted function.
+  // The server's end of the connection is destroyed first, so the calls fail in a posted handler.
   sides->handler.intercept = {};
   sides->server.reset();
   for (const auto* call : {first.get(), second.get()}) EXPECT_EQ(call->status, TransportError::connection_lost);
@@ -291,7 +291,7 @@ TEST_F(Reverse, CallsThatAreRepeatedWhenTheConnectionIsLostFail) {
   EXPECT_TRUE(reverse->connected());
   sides->server.reset();
   EXPECT_FALSE(reverse->connected());
-  EXPECT_EQ(call->times_done, 1);  // it is submitted again later
+  EXPECT_EQ(call->times_done, 1);  // done() submits it again; it completes later
   ASSERT_TRUE(sides->wait([&] { return call->times_done == 4; }));
   EXPECT_EQ(call->status, TransportError::connection_lost);
   held.release();
@@ -304,7 +304,7 @@ std::vector<memory::RegisteredBuffer> all_of(memory::Pool& pool) {
   return all;
 }
 
-// A reverse call waits until forward calls release the memory that it needs.
+// A reverse call needs memory that forward calls hold, and waits until they release it.
 TEST_F(Reverse, CallsWaitForMemoryThatForwardCallsHold) {
   start();
   reverse->allow();
@@ -323,8 +323,8 @@ TEST_F(Reverse, CallsWaitForMemoryThatForwardCallsHold) {
   EXPECT_FALSE(back->status) << back->status.message();
 }
 
-// [8167-4.1-a] calls that time out keep their credits until the late replies arrive; the connection and the calls of
-// the other direction continue
+// [8167-4.1-a] a reverse call that times out keeps its credit until its late reply arrives; the connection and the
+// forward calls continue
 TEST_F(Reverse, LateRepliesReturnTheirCredits) {
   start();
   reverse->allow();
@@ -354,7 +354,7 @@ TEST_F(Reverse, LateRepliesReturnTheirCredits) {
   EXPECT_EQ(reverse->counters().in_flight, 0u);
 }
 
-// A client never answers: after 10 s without credits the connection is replaced, and the calls that wait fail.
+// A client never answers: after 10 s without a free credit the connection is replaced, and waiting reverse calls fail.
 TEST_F(Reverse, CreditsThatAreNeverReturnedEndTheConnection) {
   start();
   reverse->allow();
@@ -374,7 +374,7 @@ TEST_F(Reverse, CreditsThatAreNeverReturnedEndTheConnection) {
   run_ready(sides->context);
 }
 
-// The number of calls that wait for a client that does not answer is bounded.
+// A bounded number of reverse calls waits for a client that does not answer.
 TEST_F(Reverse, ABoundedNumberWaits) {
   start();
   reverse->allow();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Limits of a server, its bulk budget, and its shutdown.
+// A server's limits, its bulk budget, and its shutdown.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
@@ -36,7 +36,8 @@ TEST(Server, LimitsConnections) {
   }
 }
 
-// Idle connections are evicted for new ones; a connection with a call in progress is not, however long the call takes.
+// An idle connection is evicted for a new one. A connection with a call in progress is not, however long the call
+// takes.
 TEST(Server, IdleConnectionsGiveWay) {
   for (const bool per_peer : {false, true}) {
     SCOPED_TRACE(per_peer);
@@ -63,7 +64,7 @@ TEST(Server, IdleConnectionsGiveWay) {
       ASSERT_TRUE(sides.wait([&] { return call.times_done == 1; }));
       EXPECT_FALSE(call.status);
     }
-    EXPECT_TRUE(silent[0].ended());  // idle for the longest time
+    EXPECT_TRUE(silent[0].ended());  // it has been idle for the longest time
     EXPECT_LE(sides.server->counters().connections, 3u);
     PayloadBuilder& reply = held->reply();
     for (const std::uint32_t word : {held->xid(), 1u, 1u}) reply.u32(word);
@@ -94,14 +95,14 @@ TEST(Server, ConnectionsForReverseCallsDoNotGiveWay) {
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().refused >= 5; }));
   EXPECT_TRUE(sides.client->connected());
   EXPECT_EQ(refused.times_done, 0);
-  // No reverse call is possible without a reference.
+  // Without a reference to the reverse requester, no reverse call is possible.
   reverse.reset();
   ASSERT_TRUE(sides.wait([&] { return refused.times_done != 0; }));
   EXPECT_FALSE(refused.status) << refused.status.message();
   other.reset();
 }
 
-// [8166-3.3.1-d] grants shrink while calls wait for memory; every call is served in the end
+// [8166-3.3.1-d] while calls wait for memory, grants are smaller; every call is served in the end
 TEST(Server, BulkBudget) {
   SidesOptions options;
   options.server.bulk_budget = 100000;
@@ -137,7 +138,7 @@ TEST(Server, BulkBudget) {
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
 }
 
-// Clients that request all credits do not get the memory that bulk data needs.
+// Clients request all credits: bulk data still has its share of the memory.
 TEST(Server, ReceivesTakeTheirPartOfThePool) {
   SidesOptions options;
   options.server.connection.credits = 1024;
@@ -163,7 +164,7 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
     connect();
     run({});
-    run({});  // another call does not raise the grant
+    run({});  // one more call does not raise the grant
     const std::uint32_t now = clients.back()->requester().counters().granted;
     EXPECT_LE(now, granted);
     EXPECT_GE(now, 4u);
@@ -185,7 +186,7 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   EXPECT_EQ(pool.counters().lent, 0u);
 }
 
-// The memory of a burst, and that of ended connections, is returned to the system.
+// The memory of a burst of calls, and of connections that have ended, is returned to the system.
 TEST(Server, GivesIdleMemoryBack) {
   SidesOptions options;
   options.server.idle_grace = std::chrono::milliseconds(20);
@@ -229,7 +230,7 @@ TEST(Server, MoreThanTheWholeBudgetIsRefused) {
   EXPECT_EQ(call->status, transport::TransportError::peer_err_chunk);
 }
 
-// Calls in progress end, then the connections; calls that arrive meanwhile are resent on other connections.
+// When a server closes, calls in progress complete first; then their connections end.
 TEST(Server, ClosesWhenTheLastCallIsOver) {
   BothSides sides;
   std::vector<transport::IncomingCall*> held;
@@ -253,7 +254,7 @@ TEST(Server, ClosesWhenTheLastCallIsOver) {
   EXPECT_EQ(sides.server->counters().connections, 0u);
 }
 
-// A closed server leaves no work in the io_context.
+// After a server has closed, the io_context has no work.
 TEST(Server, LeavesNothingToRunWhenItHasClosed) {
   BothSides sides;
   const auto call = sides.make({});
@@ -294,7 +295,7 @@ TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {
   EXPECT_FALSE(told);
   ASSERT_TRUE(sides.wait([&] { return closed && told; }));
   EXPECT_EQ(sent, transport::TransportError::connection_lost);
-  sides.client.reset();  // before `call` is destroyed
+  sides.client.reset();  // ends `call` before it is destroyed
 }
 
 TEST(Server, DestroyedWithCallsInProgress) {
@@ -312,15 +313,15 @@ TEST(Server, DestroyedWithCallsInProgress) {
   sides.server.reset();
   EXPECT_EQ(sides.server_pool.counters().lent, 0u);
   run_ready(sides.context);
-  sides.client.reset();  // before the calls are destroyed
+  sides.client.reset();  // ends the calls before they are destroyed
 }
 
-// A restarted server serves the calls that its predecessor left unanswered.
+// A server is restarted: the new one serves the calls that the old one left unanswered.
 TEST(Server, Restarts) {
   BothSides sides;
   const auto first = sides.make({});
   ASSERT_TRUE(sides.run(*first));
-  sides.handler.intercept = [](transport::IncomingCall&) { return true; };  // never answered
+  sides.handler.intercept = [](transport::IncomingCall&) { return true; };  // takes the call and never replies
   Shape shape;
   shape.items = {50000};
   const auto call = sides.make(shape);

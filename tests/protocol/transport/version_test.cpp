@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Negotiation of version two between a client and a server (draft-cel-nfsv4-rpcrdma-version-two-01 section 5), over the
-// loopback fabric.
+// A client and a server negotiate version two (draft-cel-nfsv4-rpcrdma-version-two-01 section 5), over the loopback
+// fabric.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ SidesOptions versions(VersionChoice client, VersionChoice server) {
   SidesOptions options;
   options.client.connection.version = client;
   options.server.connection.version = server;
-  // Without the exchange of characteristics, the traces show only the negotiation.
+  // Switches off the exchange of characteristics, so that the traces show only the negotiation.
   options.client.connection.characteristics.exchange = options.server.connection.characteristics.exchange = false;
   return options;
 }
@@ -51,7 +51,7 @@ std::vector<std::string> trace_of_call(BothSides& sides, const Shape& shape = {}
 
 using Trace = std::vector<std::string>;
 
-// [v2-5.1-a] the header has one word more than that of version one
+// [v2-5.1-a] the header is one word longer than that of version one
 TEST(Version, TwoWhereBothSidesSupportIt) {
   for (const VersionChoice server : {VersionChoice::automatic, VersionChoice::two}) {
     BothSides sides(versions(VersionChoice::automatic, server));
@@ -73,7 +73,7 @@ TEST(Version, EveryFormOfCall) {
   for (const VersionChoice client : {VersionChoice::two, VersionChoice::automatic})
     for (const VersionChoice server : {VersionChoice::automatic, VersionChoice::one}) {
       if (client == VersionChoice::two && server == VersionChoice::one) continue;
-      // Makes each form of call as the first call, which is the offer, and as a later one.
+      // Makes each form of call as the first call of a connection, which is the offer, and as a later call.
       for (const Shape& shape : shapes) {
         BothSides sides(versions(client, server));
         expect_good(sides, shape);
@@ -83,7 +83,7 @@ TEST(Version, EveryFormOfCall) {
     }
 }
 
-// [v2-5.2-a] [v2-5.2-b] one refused call, then version one on the same connection
+// [v2-5.2-a] [v2-5.2-b] the server refuses one call, and the client continues with version one on the same connection
 TEST(Version, FallsBackOnTheSameConnection) {
   BothSides sides(versions(VersionChoice::automatic, VersionChoice::one));
   EXPECT_EQ(trace_of_call(sides), (Trace{"client send 56", "server send 28", "client send 52", "server send 40"}));
@@ -92,8 +92,8 @@ TEST(Version, FallsBackOnTheSameConnection) {
   EXPECT_EQ(sides.handler.calls, 2);
 }
 
-// [v2-5-a] [v2-5-b] the offer is one call of at most 1024 bytes; the memory exposed for it is invalidated before the
-// call is sent again
+// [v2-5-a] [v2-5-b] the offer is a single call of at most 1024 bytes; its exposed memory is invalidated before the call
+// is sent again
 TEST(Version, TheOfferIsShortAndAlone) {
   BothSides sides(versions(VersionChoice::automatic, VersionChoice::one));
   Shape shape;
@@ -117,7 +117,7 @@ TEST(Version, TheOfferIsShortAndAlone) {
   EXPECT_EQ(sides.client->requester().counters().local_invalidations, 1u);
 }
 
-// [v2-2.3-a] 4096 bytes in each direction, also without private data
+// [v2-2.3-a] the first thresholds are 4096 bytes in each direction, even without private data
 TEST(Version, Thresholds) {
   SidesOptions options = versions(VersionChoice::automatic, VersionChoice::automatic);
   options.client.connection.private_data = options.server.connection.private_data = false;
@@ -133,7 +133,7 @@ TEST(Version, Thresholds) {
   EXPECT_GT(trace_of_call(sides, shape).size(), 2u);
 }
 
-// [8166-4.5-f] a range that contains no version of this side is a permanent error
+// [8166-4.5-f] a server whose version range excludes all versions of the client is a permanent error
 TEST(Version, NoCommonVersion) {
   BothSides two(versions(VersionChoice::two, VersionChoice::one));
   EXPECT_EQ(status_of_call(two), TransportError::peer_err_vers);
@@ -141,13 +141,13 @@ TEST(Version, NoCommonVersion) {
   EXPECT_EQ(status_of_call(one), TransportError::peer_err_vers);
 }
 
-// [v2-5.3-a] a server answers each call in its version
+// [v2-5.3-a] the server answers each call in the version of that call
 TEST(Version, ClientsOfVersionOne) {
   BothSides sides(versions(VersionChoice::one, VersionChoice::automatic));
   EXPECT_EQ(trace_of_call(sides), (Trace{"client send 52", "server send 40"}));
 }
 
-// [v2-5.2-c] a server that has refused version two gets no further offer until the refusal is forgotten
+// [v2-5.2-c] a server that refused version two receives no further offer until the client forgets the refusal
 TEST(Version, IsRememberedForALimitedTime) {
   for (const bool forgets : {false, true}) {
     SidesOptions options = versions(VersionChoice::automatic, VersionChoice::one);
@@ -161,7 +161,7 @@ TEST(Version, IsRememberedForALimitedTime) {
   }
 }
 
-// [v2-5.2-d] a connection that is lost before the offer is answered counts as version one
+// [v2-5.2-d] if the connection is lost before the offer is answered, the client uses version one
 TEST(Version, LostOffer) {
   BothSides sides(versions(VersionChoice::automatic, VersionChoice::automatic));
   sides.network.drop_connection_after(1);
@@ -170,7 +170,8 @@ TEST(Version, LostOffer) {
   EXPECT_EQ(trace.back(), "server send 40");
 }
 
-// The connection is lost after each frame in turn, also during the negotiation: each call ends once, and nothing leaks.
+// The connection is lost after each frame in turn, some of them frames of the negotiation: each call ends once, and
+// nothing leaks.
 TEST(Version, ConnectionsThatBreakAtEveryFrame) {
   std::vector<Shape> shapes(3);
   shapes[1].items = {9001};
@@ -201,7 +202,7 @@ TEST(Version, ConnectionsThatBreakAtEveryFrame) {
   }
 }
 
-// A call cancelled at any step of the negotiation ends once, and the next one succeeds.
+// A call is cancelled at each step of the negotiation: it ends once, and the next call succeeds.
 TEST(Version, CallsThatEndDuringTheFallback) {
   Shape shape;
   shape.items = {9001};
@@ -227,7 +228,7 @@ TEST(Version, CallsThatEndDuringTheFallback) {
   }
 }
 
-// [v2-3.1-a] [xchar-4-a] a responder answers an option that it does not support, with its XID; the connection stays
+// [v2-3.1-a] [xchar-4-a] a responder refuses an unknown option with the XID of that option; the connection stays
 TEST(Version, OptionsAreRefused) {
   BothSides sides(versions(VersionChoice::one, VersionChoice::automatic));
   const auto fabric = sides.network.make_fabric("raw");
@@ -242,7 +243,7 @@ TEST(Version, OptionsAreRefused) {
     EXPECT_EQ(to_hex(Octets(answer).first(8)), "0000001a00000002");
     EXPECT_EQ(to_hex(Octets(answer).last(8)), "0000000400000003");
   }
-  peer.send(words({0x1b, 2, 1, 5, 0, 77, 9}));  // longer than the message
+  peer.send(words({0x1b, 2, 1, 5, 0, 77, 9}));  // the length exceeds the message
   ASSERT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
   EXPECT_EQ(to_hex(Octets(peer.take().octets).last(8)), "0000000400000002");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Drives the iWARP stack's own frame reader and writer over bytes in memory.
+// Runs the frame reader and writer of the iWARP stack on bytes in memory.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -19,7 +19,7 @@ struct Segment {
   test::Bytes payload;
 };
 
-/// Records what an FpduReader delivers; payloads are placed in memory of exactly their size.
+/// Records the segments of an FpduReader. The memory of each payload has exactly its size.
 class Collector final : public SegmentSink {
  public:
   Collector(bool crc, bool markers) : reader_(*this) { reader_.start(crc, markers); }
@@ -64,7 +64,7 @@ class Collector final : public SegmentSink {
   std::size_t size_ = 0;
 };
 
-/// The writer's pending bytes, which count as written.
+/// Returns the pending bytes of `writer`, and counts them as written.
 inline test::Bytes take_pending(FpduWriter& writer) {
   test::Bytes out;
   for (const iovec& vector : writer.pending()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lower layers of the whole-stack vectors: MPA start-up, FPDU and CRC, DDP, RDMAP, decoded and encoded again
-// by the stack's own code.
+// The lower layers of the vectors of whole frames: MPA start-up, FPDU and CRC, DDP, RDMAP. The stack's own code decodes
+// and encodes them.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -32,7 +32,7 @@ struct StartupCase {
 };
 class StartupVector : public testing::TestWithParam<StartupCase> {};
 
-// [5044-7.1.1-a] [5044-7.1.1-h] [6581-9-a] each decoded frame encodes to the same bytes; no prefix is accepted
+// [5044-7.1.1-a] [5044-7.1.1-h] [6581-9-a] each decoded frame encodes to the same bytes; each prefix is refused
 TEST_P(StartupVector, DecodesAndEncodesIdentically) {
   const Bytes octets = vector_of(GetParam().name);
   StartupFrame frame;
@@ -72,7 +72,8 @@ TEST(StartupVectors, EnhancedData) {
 
 class FrameVector : public testing::TestWithParam<const char*> {};
 
-// [5044-4.1-a] [5044-4.4-a] [5041-4.2-a] [5041-4.3-a] each decoded frame encodes to the same bytes, in any slices
+// [5044-4.1-a] [5044-4.4-a] [5041-4.2-a] [5041-4.3-a] each decoded frame encodes to the same bytes, however the stream
+// is sliced
 TEST_P(FrameVector, DecodesAndEncodesIdentically) {
   const Bytes octets = vector_of(GetParam());
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{7}, octets.size()}) {
@@ -112,7 +113,7 @@ TEST_P(FrameVector, DamagedFramesDeliverNothing) {
     Collector collector(true, false);
     collector.feed(damaged, damaged.size());
     EXPECT_TRUE(collector.segments.empty()) << at;
-    // After the length field the frame's end is known, so the damage must be detected.
+    // The length field gives the end of the frame, so damage after that field must be detected.
     EXPECT_TRUE(at < 2 || collector.error == terminate::kCrc) << at;
   }
 }
@@ -132,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Stack, FrameVector,
                                          "terminate_rdmap", "terminate_ddp", "terminate_mpa_ird"),
                          [](const auto& param) { return std::string(param.param); });
 
-// The frames of one direction in sequence, in any slices.
+// Frames of one direction in sequence, in slices of any size.
 TEST(FrameVectors, OneStream) {
   Bytes stream;
   const std::vector<std::string> names{"getattr_call", "write_call_readchunk", "read_resp", "read_call_writechunk",
@@ -202,7 +203,7 @@ struct TerminateCase {
 };
 class TerminateVector : public testing::TestWithParam<TerminateCase> {};
 
-// [5040-4.8-a] [5040-4.8-c] in the RFC's order of bits
+// [5040-4.8-a] [5040-4.8-c] layer and type bits in the order of the RFC
 TEST_P(TerminateVector, DecodesAndEncodesIdentically) {
   const Segment segment = only_segment(vector_of(GetParam().name));
   EXPECT_EQ(segment.header.opcode, static_cast<std::uint8_t>(Opcode::terminate));
@@ -218,7 +219,7 @@ TEST_P(TerminateVector, DecodesAndEncodesIdentically) {
   encode(message, out);
   again.resize(out.size());
   EXPECT_EQ(test::to_hex(again), test::to_hex(segment.payload));
-  // Without its code a Terminate is malformed; with it, missing headers are tolerated.
+  // A Terminate without its code is malformed. With the code, missing headers are tolerated.
   for (std::size_t size = 0; size < segment.payload.size(); ++size) {
     const ExactCopy prefix(Octets(segment.payload).first(size));
     EXPECT_EQ(decode(prefix.octets(), message), size >= 4) << size;
@@ -231,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(Stack, TerminateVector,
                                          TerminateCase{"terminate_mpa_ird", {2, 0, 6}, 0, 0}),
                          [](const auto& param) { return std::string(param.param.name); });
 
-// [5044-4.3-b] [5044-4.3-c] [5044-4.3-e] the marked frames that RFC 5044 prints, at their places in the stream
+// [5044-4.3-b] [5044-4.3-c] [5044-4.3-e] the frames with markers that RFC 5044 prints, at their positions in the stream
 TEST(MarkerVectors, FramesWithMarkers) {
   const auto vectors = test::load_vectors("marker.hex");
   const Bytes payload(24);
@@ -266,7 +267,7 @@ TEST(MarkerVectors, FramesWithMarkers) {
   }
 }
 
-// [5044-4.3-f] [5044-4.3-h] [5044-4.4-g] frames of any length, so that markers fall everywhere in them
+// [5044-4.3-f] [5044-4.3-h] [5044-4.4-g] frames of many lengths, so that markers fall into every part of a frame
 TEST(MarkerVectors, StreamsOfAnyFrames) {
   std::mt19937 random(5044);
   for (const bool crc : {true, false}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The upper layers of the whole-stack vectors: RPC-over-RDMA header, RPC header, NFSv3 arguments and results,
-// decoded and encoded again by the code that runs in the programs.
+// The upper layers of the vectors of whole frames: RPC-over-RDMA header, RPC header, NFSv3 arguments and results. The
+// code of the programs decodes and encodes them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ namespace {
 using test::Bytes;
 using test::ExactCopy;
 
-/// A vector as the responder or requester holds it: the reduced stream and the contents of the chunks.
+/// A vector after its chunks have been transferred: the reduced stream, and the contents of the chunks.
 class Message {
  public:
   explicit Message(const std::string& name) {
@@ -29,7 +29,7 @@ class Message {
     stream_.assign(send.begin() + static_cast<std::ptrdiff_t>(*length), send.end());
   }
 
-  /// The first `size` bytes of the stream, in memory of exactly that size, and the item.
+  /// Returns the first `size` bytes of the stream, in memory of exactly that size, and the item.
   const Payload& payload(std::size_t size) {
     copy_.emplace(Octets(stream_).first(size));
     payload_.clear();
@@ -59,7 +59,7 @@ class Message {
   Payload payload_;
 };
 
-/// Decodes either kind of header.
+/// Decodes an RPC call header or reply header.
 struct AnyHeader {
   bool decode(xdr::Decoder& in, bool is_call) {
     if (is_call) return rpc::decode(in, call) == rpc::CallCheck::ok;
@@ -76,7 +76,7 @@ struct AnyHeader {
 };
 
 /// Decodes a whole message and passes the value to `look`, which may prepare it for encoding. Then encodes the value
-/// and compares the bytes. Every truncated prefix of the stream must be refused.
+/// and compares the bytes. Expects that each proper prefix of the stream is refused.
 template <class T, class Look>
 void check(Message& message, bool is_call, bool_t (*routine)(XDR*, T*), Look look) {
   AnyHeader header;
@@ -154,7 +154,7 @@ TEST(RpcVectors, GetattrReply) {
   });
 }
 
-// [8166-4.3.1.1-a] the item is at the position of the chunk
+// [8166-4.3.1.1-a] the position of the item is that of the Read chunk
 TEST(RpcVectors, WriteCallWithReadChunk) {
   Message message("write_call_readchunk");
   Bytes data = bytes_of("hello");
