@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes ipoib.hex: what RFC 4391 and RFC 4755 put on the wire. It shares no code with the codec: each object is spelled out
-field by field, as the diagrams of the RFCs show it.
+"""Writes ipoib.hex: objects of RFC 4391 and RFC 4755 in their encoding. The generator shares no code with the codec: it
+writes each object field by field, as the diagrams of the RFCs show it.
 
     tests/data/generate-ipoib.py > tests/data/ipoib.hex"""
 import ipaddress

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes v2.hex: messages of RPC-over-RDMA version two and its transport characteristics. It shares no code with the
-codec: each message is spelled out field by field, as the XDR of the drafts lists them.
+"""Writes v2.hex: messages of RPC-over-RDMA version two and its transport characteristics. The generator shares no code
+with the codec: it writes each message field by field, as the XDR in the drafts does.
 
     tests/data/generate-v2.py > tests/data/v2.hex"""
 import struct
@@ -63,7 +63,7 @@ def subset(*positions):
 
 
 AUTH_NONE = word(0) + opaque(b"")
-# What follows the XID: CALL, RPC version, program, version, procedure, credential, verifier.
+# The fields after the XID: CALL, RPC version, program, version, procedure, credential, verifier.
 NULL_CALL = word(0) + word(2) + word(100003) + word(3) + word(0) + AUTH_NONE + AUTH_NONE
 VECTORS = {
     "msg_call: RDMA2_MSG, a call of NULL": message(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py FOLDER NAME [FABRIC [ADDRESS]]: runs one example, whose programs are below FOLDER, as its README says, and
-checks what it prints. Servers listen on a free port of ADDRESS, by default 127.0.0.1."""
+"""run.py FOLDER NAME [FABRIC [ADDRESS]]: runs the example NAME, whose programs are below FOLDER, as its README says, and
+checks what it prints. Its server listens on a free port of ADDRESS, by default 127.0.0.1."""
 import os
 import random
 import select
@@ -24,8 +24,8 @@ def program(folder, name):
 
 
 def reserve_port(address):
-    """Returns a port, and a socket bound to it. While the socket is open, no other process gets the port. The socket
-    does not listen, so a server may listen on the port."""
+    """Returns a socket and the port that it is bound to. While the socket is open, no other process gets the port. The
+    socket does not listen, so a server may listen on the port."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind((address, 0))
@@ -38,7 +38,7 @@ def expect(what, found, wanted):
 
 
 class Process:
-    """A background process, which is killed at the end of the `with` block."""
+    """A background process. The end of the `with` block kills it."""
 
     def __init__(self, *command):
         self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -65,20 +65,20 @@ class Process:
         return line.decode()
 
     def stop(self):
-        """Ends the process with SIGTERM, as a service manager does, and returns its exit status."""
+        """Sends SIGTERM to the process, as a service manager does, and returns its exit status."""
         self.child.send_signal(signal.SIGTERM)
         return self.child.wait(DEADLINE_S)
 
 
 def run(*command, status=0):
-    """Runs a program to its end and returns what it prints."""
+    """Runs a program to its end. Returns its output, or its error output if a failure is expected."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     expect(f"status of {command} ({done.stderr.strip()})", done.returncode, status)
     return done.stdout if status == 0 else done.stderr
 
 
 def wait_for_tcp(address):
-    """Waits until a server on TCP listens. Clients of the other fabrics retry by themselves."""
+    """On TCP, waits until the server listens. On other fabrics the client retries."""
     fabric, where = address.split("@")
     host, port = where.rsplit(":", 1)
     end = time.monotonic() + DEADLINE_S
@@ -93,8 +93,8 @@ def wait_for_tcp(address):
 
 
 def slow(address):
-    """Whether calls may be slow: RDMA devices exist on an emulated machine (tests/interop), and the stubs of rpcgen
-    time out after 25 s."""
+    """Returns whether the example must move less data. On RDMA devices it runs in an emulated machine (tests/interop),
+    and the stubs of rpcgen time out after 25 s."""
     return address.startswith("verbs@")
 
 
@@ -120,7 +120,7 @@ def blob_store(folder, address):
         into = Path(name, "into")
         with Process(client, address, "watch") as watcher:
             expect("watcher", watcher.line(), "watching")
-            # The largest value, one whose last piece is short, and a short value that replaces the largest.
+            # The largest value, a value whose last piece is short, and a short value that replaces the largest one.
             for key, size in (("large", (4 if slow(address) else 64) << 20), ("odd", (3 << 20) + 4711), ("large", 5)):
                 file = Path(name, "from")
                 file.write_bytes(random.Random(size).randbytes(size))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If a text is a configuration file, its values are within their ranges and its exports are complete; if it is not, the
-// message is one line that names the file and a line of it.
+// If the input is a valid configuration file, all its values are within their ranges and its exports are complete.
+// Otherwise the message is one line, and names the file and a line of the file.
 #include "input.hpp"
 #include "rpcrdma/nfsd/program/config_file.hpp"
 #include "rpcrdma/nfsd/program/limits.hpp"

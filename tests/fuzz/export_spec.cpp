@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If a text is an argument of --export, its parts written in canonical form parse to the same parts.
+// If the input is a valid argument of --export, its canonical form parses to the same export.
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
 
 #include "input.hpp"
@@ -21,7 +21,7 @@ std::string escaped(std::string_view text) {
 std::string text_of(const ExportSpec& spec) {
   constexpr const char* kModes[] = {",root_squash", ",all_squash", ",no_root_squash"};
   std::string out = spec.memory ? "memory" : escaped(spec.directory);
-  // The directory "memory" with a name is the memory export, unless it has an escape.
+  // "memory:NAME" would be the memory export, so the directory "memory" needs an escape.
   if (!spec.memory && spec.directory == "memory") out.insert(0, "\\");
   out += ":" + escaped(spec.name);
   out += spec.read_only ? ",ro" : ",rw";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A peer's stream after the MPA set-up. The first byte selects CRC, markers and the size of the slices in which the
-// stream is given to the reader; the delivered data must not depend on the slices.
+// A peer's stream after the MPA set-up. The first byte of the input selects CRC, markers, and the slices in which the
+// reader receives the stream. The delivered data must not depend on the slices.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A copy of a tree from a server whose replies are the input: `get -r` and `get -r --resume`, over the loopback fabric.
-// Whatever the server answers, the copy ends, nothing outside of the target directory changes, and no copied file has a
+// Runs `get -r` or `get -r --resume` over the loopback fabric, with a server whose replies are taken from the input.
+// Whatever the server replies, the copy ends, nothing outside of the target directory changes, and no copied file has a
 // set-id bit.
 //
-// Input: one byte of options; then the entries of the listings, in pages. A reply depends on the arguments of its call
-// alone, as the copy makes several calls at once.
+// The input is one byte of options, then the entries of the listings, in pages. The copy makes several calls at once,
+// so each reply depends only on the arguments of its call.
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -32,7 +32,7 @@ namespace asio = boost::asio;
 namespace fs = std::filesystem;
 namespace nfs3 = rpc::nfs3;
 
-constexpr std::size_t kMaxReplies = 400;  // a tree that contains itself has no end
+constexpr std::size_t kMaxReplies = 400;  // ends the copy of a tree that contains itself
 constexpr std::string_view kPrecious = "precious";
 
 struct Entry {
@@ -86,11 +86,11 @@ post_op_attr attributes_of(const Entry& entry) {
   a.size = entry.size;
   a.fileid = entry.cookie;
   a.atime.seconds = a.mtime.seconds = entry.mode;
-  a.mtime.nseconds = entry.cookie * std::uint32_t{10'000'000};  // may be more than a second
+  a.mtime.nseconds = entry.cookie * std::uint32_t{10'000'000};  // may exceed a second
   return out;
 }
 
-/// A server whose replies are the input.
+/// A server whose replies are taken from the input.
 class HostileServer {
  public:
   HostileServer(fabric::LoopbackNetwork& network, Input in, std::string_view text)
@@ -194,7 +194,7 @@ class HostileServer {
   std::unique_ptr<transport::Server> server_;
   std::string_view text_;
   std::vector<Entry> entries_;
-  std::vector<std::size_t> pages_;  // indexes of first entries
+  std::vector<std::size_t> pages_;  // index of the first entry of each page
   std::vector<entryplus3> listed_;
   std::size_t replies_ = 0;
 };
@@ -207,7 +207,7 @@ class Observer final : public nfs::CopyObserver {
   void on_problem(std::string_view, const error_code& why) override { require(static_cast<bool>(why)); }
 };
 
-/// A directory with the target of the copy, and something beside it that must not change.
+/// A directory that contains the target of the copy, and a directory beside it that must not change.
 class Folder {
  public:
   Folder() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If a header can be decoded, it respects the limit on segments, and encoding it gives the same bytes.
+// If a header can be decoded, it keeps the limit on segments, and encodes to the same bytes.
 #include <cstdlib>
 #include <cstring>
 #include <vector>

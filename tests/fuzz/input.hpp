@@ -10,12 +10,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace rpcrdma::fuzz {
 
-/// Ends the program unless `holds`, so that the fuzzer keeps the input.
+/// Aborts the program if `holds` is false, so that the fuzzer saves the input.
 inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// The input as a sequence of choices. Reads zeros when it has ended.
+/// Reads the input as a sequence of choices. After the end of the input, reads zeros.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : reader_({reinterpret_cast<const std::byte*>(data), size}) {}
@@ -24,7 +24,7 @@ class Input {
   std::uint8_t u8() noexcept { return reader_.u8(); }
   std::uint16_t u16() noexcept { return reader_.u16(); }
   std::uint32_t u32() noexcept { return reader_.u32(); }
-  /// The next `count` bytes, or as many as are left.
+  /// Returns the next `count` bytes, or as many as are left.
   Octets octets(std::size_t count) noexcept { return reader_.octets(count < left() ? count : left()); }
   Octets rest() noexcept { return octets(left()); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames, private data and addresses of IP over the fabric: encoding a decoded value gives bytes that decode to the
-// same value, and building an ICMP error about any packet stays within its memory. A packet that can be cut is cut into
-// packets of the requested size. Joined packets are cut into the same packets again.
+// Frames, private data and addresses of IP over the fabric. A value that can be decoded encodes to bytes that decode to
+// the same value. An ICMP error about any packet fits its memory. A packet that is cut and joined again is cut into the
+// same segments.
 #include <array>
 #include <cstdlib>
 #include <vector>
@@ -28,7 +28,7 @@ std::vector<std::vector<std::byte>> cut(Octets packet, const Offload& offload, s
   return out;
 }
 
-/// The first five bytes describe the offload.
+/// The first five bytes are the offload; the rest is the packet.
 void cut_and_join(Octets octets) {
   if (octets.size() < 5) return;
   const auto number = [&](std::size_t at) { return static_cast<std::uint8_t>(octets[at]); };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the first inputs of the fuzz targets to corpus/TARGET, from which libFuzzer starts. Inputs that fuzzing added
-are left alone. The codec is written from RFC 4506, RFC 5531 and RFC 1813 and shares no code with the library."""
+"""Writes the first inputs of the fuzz targets to corpus/TARGET; libFuzzer starts from these. Inputs that fuzzing has
+added are kept. The codec is written from RFC 4506, RFC 5531 and RFC 1813, and shares no code with the library."""
 import struct
 from pathlib import Path
 
@@ -213,7 +213,7 @@ def requester():
 
 
 REG, DIR, BLK, LNK = 1, 2, 3, 5
-BOTH, LAST, END, FAILS, LARGE, LONG = 3, 4, 8, 16, 32, 64  # of get_tree.cpp; BOTH: attributes and a handle
+BOTH, LAST, END, FAILS, LARGE, LONG = 3, 4, 8, 16, 32, 64  # flags of get_tree.cpp; BOTH: attributes and a handle
 
 
 def entry(name, kind=REG, handle=1, flags=BOTH, cookie=1, mode=0o644, size=1):

@@ -4,7 +4,7 @@
 
 namespace rpcrdma::fuzz {
 
-/// A received message in pieces of `step` bytes; in one piece if `step` is 0.
+/// Appends `octets` to a received message in pieces of `step` bytes, or in one piece if `step` is 0.
 inline void cut(test::InMessage& to, Octets octets, std::size_t step) {
   std::uint32_t position = 0;
   do {

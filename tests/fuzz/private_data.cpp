@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If private data is found, at any offset, encoding it gives bytes in which the same data is found.
+// If private data is found in the input, it encodes to bytes in which the same private data is found.
 #include <cstdlib>
 
 #include "rpcrdma/wire/private_data.hpp"

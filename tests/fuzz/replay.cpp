@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The main() of a fuzz target in a build without libFuzzer: runs the target over each file, and each file of each
-// folder, that the command line names.
+// The main() of a fuzz target in a build without libFuzzer. Runs the target on each file that the command line names,
+// and on each file in each folder that it names.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +26,8 @@ std::vector<fs::path> inputs(int argc, char** argv) {
   return out;
 }
 
-/// The file in memory of exactly its size, so that the address sanitizer sees any read past the end.
+/// Returns the content of `file` in memory of exactly its size, so that the address sanitizer detects a read past its
+/// end.
 std::vector<std::uint8_t> content(const fs::path& file) {
   std::vector<std::uint8_t> out(fs::file_size(file));
   std::ifstream in(file, std::ios::binary);
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
   const std::vector<fs::path> files = inputs(argc, argv);
   for (const fs::path& file : files) {
     std::printf("%s\n", file.c_str());
-    std::fflush(stdout);  // the last line names the input that ends the program
+    std::fflush(stdout);  // if the target crashes, the last line names its input
     const std::vector<std::uint8_t> bytes = content(file);
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A responder that breaks rules, on the loopback fabric. The input is a script: what the client calls and cancels, and
-// what the responder does: it answers with headers and bytes of the input, reads and writes what the client exposes,
-// invalidates, disconnects, stops the network. Whatever it does, each call ends exactly once; when a call has ended, no
-// peer reaches its memory any more; in the end nothing is exposed or held.
+// A client and a responder that breaks rules, on the loopback fabric. The input is a script. It says what the client
+// calls and cancels. It also says what the responder does: send replies or bytes, read and write the memory that the
+// client exposes, invalidate, disconnect, pause the network. Whatever the responder does, each call ends exactly once,
+// no peer can access its memory afterwards, and at the end nothing is exposed or held.
 #include <deque>
 
 #include "rpcrdma/requester/client.hpp"
@@ -46,7 +46,7 @@ class OneCall final : public transport::Call {
   void done(error_code status, const Payload* reply) noexcept override {
     require(++times_done == 1 && (reply != nullptr) == !status);
     if (reply != nullptr) check(*reply);
-    // From here on the memory belongs to the caller.
+    // Overwrites the memory, which belongs to the caller again. A later RDMA Write of the peer would show.
     if (result_) std::memset(result_.ref().data, static_cast<int>(kOver), result_.ref().size);
   }
   void require_untouched() const {
@@ -116,7 +116,7 @@ class Scene : private fuzz::PeerScene {
   }
 
  private:
-  /// Runs what is ready; bounded, because the client connects again without a pause.
+  /// Runs ready handlers. The number is bounded, because the client reconnects without a pause.
   void run() {
     context_.restart();
     for (int i = 0; i < 2000; ++i) {
@@ -161,7 +161,7 @@ class Scene : private fuzz::PeerScene {
     client_->requester().submit(*calls_.back());
   }
 
-  /// The chunk lists of a call that was received; empty without calls.
+  /// Returns the header of a received call; an empty one if no call was received.
   const wire::Header& call_at(std::uint8_t which) const {
     static const wire::Header kNone;
     return received_.empty() ? kNone : received_[which % received_.size()].header;
@@ -176,7 +176,7 @@ class Scene : private fuzz::PeerScene {
     return {which, which, which};
   }
 
-  /// A reply to one of the calls, correct except for what the input changes.
+  /// Replies to a received call. The reply is correct except for the changes that the input selects.
   void reply() {
     const std::uint8_t which = in_.u8();
     const std::uint8_t changes = in_.u8();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A requester that breaks rules, on the loopback fabric. The input is a script of what it does: it sends bytes and
-// headers, exposes memory, reads and writes, stops the network, disconnects and connects again. Whatever it does, the
-// server answers another client afterwards, and holds no memory, windows or connections in the end.
+// A server and a requester that breaks rules, on the loopback fabric. The input is a script. It says what the requester
+// does: send bytes and calls, expose memory, read and write, pause the network, disconnect and connect again. Whatever
+// the requester does, the server then serves another client, and at the end holds no memory, windows or connections.
 #include <array>
 #include <deque>
 
@@ -20,7 +20,8 @@ constexpr std::uint32_t kMaxSegments = 16;
 constexpr std::size_t kMaxSteps = 64;
 constexpr std::size_t kMaxExposed = 16;
 
-/// The third word of a call selects what the handler does; the words after it, if any, are the lengths of results.
+/// The third word of a call tells the handler what to do: discard, fail, or pull the items and reply; and how long the
+/// reply and its results are.
 class Handler final : public transport::CallHandler {
  public:
   std::uint32_t unanswered() const noexcept { return open_; }
@@ -40,7 +41,7 @@ class Handler final : public transport::CallHandler {
     const std::uint32_t xid = in.u32();
     const std::uint32_t type = in.u32();
     require(!in.ok() || (xid == call.xid() && type == 0));
-    const std::uint32_t wish = in.u32();  // 0 if the first piece is shorter
+    const std::uint32_t wish = in.u32();  // 0 if the first piece is too short
     switch (wish % 8) {
       case 1: return end(call, &transport::IncomingCall::discard);
       case 2: return end(call, &transport::IncomingCall::fail);
@@ -55,7 +56,7 @@ class Handler final : public transport::CallHandler {
     (call.*how)();
   }
 
-  /// Pulls all items, one after the other, then answers.
+  /// Pulls all items, one after the other, then replies.
   void pull(transport::IncomingCall& call, std::size_t index, std::uint32_t wish) {
     if (index == call.payload().items.size()) return answer(call, wish);
     if (index == 0) {
@@ -84,7 +85,7 @@ class Handler final : public transport::CallHandler {
     });
   }
 
-  /// `wish`: words of the reply's body, and how long the results for the Write chunks are.
+  /// Replies. `wish` contains the number of words in the body, and the lengths of the results for the Write chunks.
   void answer(transport::IncomingCall& call, std::uint32_t wish) {
     PayloadBuilder& out = call.reply();
     out.u32(call.xid());
@@ -136,7 +137,7 @@ class Scene : private fuzz::PeerScene {
     }
   }
 
-  /// The server serves another client, and releases everything when it is closed.
+  /// Expects that the server serves another client, and that a closed server holds nothing.
   void finish() {
     network_->resume();
     network_->drop_connection_after(std::uint64_t{1} << 40);
@@ -197,7 +198,7 @@ class Scene : private fuzz::PeerScene {
     action();
   }
 
-  // The RDMA operations of the peer. They fail, because this server exposes nothing.
+  // RDMA operations of the peer. They fail, because the server exposes nothing.
   void write() {
     const Segment to = anywhere();
     const Octets data = in_.octets(16);
@@ -221,7 +222,7 @@ class Scene : private fuzz::PeerScene {
         peer_->expose(size, how / 2 % 2 != 0 ? fabric::Access::remote_write : fabric::Access::remote_read));
   }
 
-  /// A segment of memory that this peer exposes, or one that is wrong.
+  /// Returns a segment of memory that the peer exposes, sometimes with a wrong length, offset or handle.
   Segment segment() {
     const std::uint8_t which = in_.u8();
     if (exposed_.empty()) return anywhere();
@@ -266,7 +267,7 @@ class Scene : private fuzz::PeerScene {
     }
     test::Bytes payload = test::words({header.xid, how / 2 % 8 == 7 ? 1u : 0u, in_.u32()});
     payload.resize(payload.size() + std::size_t{in_.u8()} * 20);
-    // A long call is in memory that the first Read chunk names.
+    // Puts the call into the memory that the first Read chunk may name, as a long call.
     if (!exposed_.empty() && (counts & 32) != 0) {
       const MutableOctets memory = exposed_.front().memory.octets();
       std::memcpy(memory.data(), payload.data(), std::min(memory.size(), payload.size()));

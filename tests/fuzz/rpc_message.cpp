@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Headers of RPC calls and replies. The first byte is the size of the pieces in which the message arrives: the outcome
-// must not depend on it. Encoding a decoded header gives bytes that decode to the same header.
+// Headers of RPC calls and replies. The first byte of the input is the size of the pieces of the message; the outcome
+// must not depend on it. A decoded header encodes to bytes that decode to the same header.
 #include <algorithm>
 
 #include "input.hpp"
@@ -54,7 +54,7 @@ Outcome read(Octets octets, std::size_t step) {
 void encode_again(const Outcome& first) {
   if (first.call == CallCheck::ok) {
     CallHeader header = first.call_header;
-    // Credentials of other flavors are not kept: they are encoded as AUTH_NONE.
+    // Only AUTH_SYS credentials are kept; any other credential encodes as AUTH_NONE.
     if (header.credential.flavor != AuthFlavor::sys) header.credential = Credential();
     test::OutMessage message;
     xdr::Encoder out(message.out());

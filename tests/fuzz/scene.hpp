@@ -9,8 +9,8 @@
 
 namespace rpcrdma::fuzz {
 
-/// A peer that the input drives, and the fabric and the pool of the library's side, on a network that the input's first
-/// two bytes describe.
+/// A peer that the input drives, and the fabric and pool of the library's side. The first two bytes of the input
+/// describe the network.
 class PeerScene {
  protected:
   PeerScene(Input in, const char* name_of_library_side)
@@ -32,7 +32,7 @@ class PeerScene {
   void with_peer(Action action) {
     if (peer_->connected()) action();
   }
-  /// Headers that cannot be encoded are not sent.
+  /// Sends a message, unless the header cannot be encoded.
   void send(const wire::Header& header, Octets payload, std::optional<std::uint32_t> invalidate = {}) {
     test::Bytes message(wire::encoded_size(header));
     if (!wire::encode(header, message)) return;

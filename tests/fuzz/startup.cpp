@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPA Request and Reply frames: encoding a decoded frame gives bytes that decode to the same frame.
+// MPA Request and Reply frames: a decoded frame encodes to bytes that decode to the same frame.
 #include <cstdlib>
 
 #include "wire/mpa_startup.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Arguments and results of procedures. Input: one byte selects arguments or results, and whether an item is reduced;
-// one byte is the size of the pieces of the message; with an item, two bytes are its position in words and four its
-// length; the rest is the message.
+// Arguments and results of procedures. The first byte of the input selects arguments or results, and whether an item is
+// reduced. The second byte is the size of the pieces of the message. If an item is reduced, two bytes for its position
+// in words and four bytes for its length follow. The rest is the message.
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -27,8 +27,8 @@ test::Bytes encoded(Routine<T> routine, const T& value) {
   return message.reduced();
 }
 
-/// The encoding of the value at the start of `octets`; nothing if it cannot be decoded. Sets `end` to the length of the
-/// value, and `whole` if nothing follows it.
+/// Decodes the value at the start of `octets`; returns its encoding, or nothing if it cannot be decoded. Sets `end` to
+/// the length of the value, and `whole` to whether nothing follows it.
 template <class T>
 std::optional<test::Bytes> again(Routine<T> routine, Octets octets, std::size_t step, std::uint32_t& end, bool& whole) {
   test::InMessage message;
@@ -45,8 +45,8 @@ std::optional<test::Bytes> again(Routine<T> routine, Octets octets, std::size_t 
   return out;
 }
 
-/// Everything inline: the value does not depend on the pieces, and its encoding has the same length and decodes to the
-/// same value. (The bytes differ where pad is not zero.)
+/// All of the message is inline. The value does not depend on the pieces. Its encoding has the same length and decodes
+/// to the same value. (The bytes may differ, as pads need not be zero.)
 template <class T>
 void check_inline(Routine<T> routine, Octets octets, std::size_t step) {
   std::uint32_t ends[3]{};
@@ -60,7 +60,7 @@ void check_inline(Routine<T> routine, Octets octets, std::size_t step) {
   require(third == first && whole[2]);
 }
 
-/// One item is in a chunk: its position and length may be wrong.
+/// One item is in a chunk; its position and length may be wrong.
 template <class T>
 void check_reduced(Routine<T> routine, Input& in, std::size_t step, bool result) {
   const std::uint32_t position = std::uint32_t{in.u16()} * 4;
@@ -99,7 +99,7 @@ void check(Input in) {
   check_inline<typename P::Args>(&P::xdr_args, in.rest(), step);
 }
 
-/// The first byte of the input is an index into `P...`.
+/// The first byte of the input selects one of `P...`.
 template <rpc::Procedure... P>
 int check_one_of(Input in) {
   constexpr void (*kChecks[])(Input) = {&check<P>...};

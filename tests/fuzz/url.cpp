@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If a text is a URL, its components are plain names, and the text of the URL is a URL with the same parts.
+// If the input is a URL, its path components are valid names, and the URL as text parses to the same parts.
 #include "rpcrdma/nfs/url.hpp"
 
 #include "input.hpp"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""snippets.py OUT PAGE...: writes the code of the pages into files, and prints their names.
+"""snippets.py OUT PAGE...: writes the code blocks of the pages into files, and prints the names of the files.
 
     ```cpp compile=FILE        a part of OUT/FILE, shown to the reader
     <!-- compile=FILE          a part of OUT/FILE that is not shown, such as the code around the shown parts
     ... -->
 
-The parts of a file are joined in the order of the page. Code that no file contains is an error, so that all of it is
-compiled; blocks in the languages of OTHER are not code.
+The parts of a file are joined in the order of the page. A code block without `compile=` is an error, so that all code
+is compiled. Blocks in the languages of OTHER do not count as code.
 """
 import re
 import sys
@@ -15,11 +15,11 @@ from pathlib import Path
 
 OPEN = re.compile(r"^(?:```(\w*) *|<!-- )(?:compile=(\S+))?$")
 OTHER = {"sh", "console", "text", "cmake"}
-LINE_MARKS = {".cpp", ".hpp", ".c", ".h"}  # the compiler reports errors with the line of the page
+LINE_MARKS = {".cpp", ".hpp", ".c", ".h"}  # with #line, so that the compiler names the line of the page
 
 
 def parts(page):
-    """Yields the file, the first line and the text of each part."""
+    """Yields the file name, the number of the first line, and the text of each part."""
     lines = page.read_text(encoding="utf-8").split("\n")
     number = 0
     while number < len(lines):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The installed package, used from outside of the tree. CMake runs each step as a test of its own:
+"""Tests the installed package from outside of the source tree. CMake runs each step as a test of its own:
     run.py BUILD install                                   installs the build into BUILD/package/root
     run.py BUILD headers                                   compiles each installed header by itself
-    run.py BUILD exports                                   what the shared library exports, and its name
-    run.py BUILD subproject                                the tree as a part of another project
+    run.py BUILD exports                                   checks the symbols of the shared library, and its soname
+    run.py BUILD subproject                                uses the source tree as a part of another project
     run.py BUILD EXAMPLE cmake|pkgconfig                   builds an example, shared and static, and runs it
 """
 import json
@@ -22,7 +22,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werr
 
 
 def run(*command, **options):
-    """Runs a command; its output is shown when it fails."""
+    """Runs a command and returns its output. If the command fails, shows the output and exits."""
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False, **options)
     if done.returncode != 0:
@@ -42,7 +42,7 @@ class Package:
 
     @property
     def prefix(self):
-        """The folder of the installed tree. It differs from the configured prefix: the tree can be moved."""
+        """The folder of the installed tree. It is not the configured prefix, because an installed tree can be moved."""
         return next(self.root.rglob("include/rpcrdma")).parent.parent
 
     @property
@@ -69,18 +69,18 @@ def install(package):
         assert (prefix / name).is_file(), f"{name} is not installed"
     listed = run(prefix / "bin/rpcrdma-ping", "--help")
     assert "rpcrdma-ping" in listed, listed
-    # Files that users read contain no path of this build or of its source.
+    # Files that users read contain no path of the build folder or of the source tree.
     for path in [*libdir.glob("pkgconfig/*.pc"), *libdir.glob("cmake/rpcrdma/*"), *prefix.glob("include/**/*.h*")]:
         text = path.read_text()
         assert str(package.build) not in text and str(package.build.parent) + "/" not in text, path
 
 
 def headers(package):
-    """Each header compiles by itself, includes only installed headers, and causes no warning."""
+    """Checks that each header compiles by itself, includes only installed headers, and causes no warning."""
     include = package.prefix / "include"
     names = sorted(path.relative_to(include) for path in (include / "rpcrdma").rglob("*.h*"))
     assert len(names) > 30, names
-    # Headers of other libraries are system headers, as with CMake's targets: their warnings are ignored.
+    # Headers of other libraries become system headers, as with CMake's targets: their warnings are ignored.
     cflags = [flag if str(include) in str(Path(flag[2:]).resolve()) else flag.replace("-I", "-isystem", 1)
               for flag in package.pkgconfig("--cflags", "rpcrdma")]
 
@@ -114,15 +114,14 @@ def exports(package):
         if not re.match(r"(rpcrdma_|xdr_|_Z[A-Z]*(Th?n\d+_|v\d+_n\d+_)?Z?NK?(7rpcrdma|5boost4asio))", name):
             foreign.append(name)
     assert not foreign, foreign[:20]
-    # Private functions and types are not exported.
     visible = run("nm", "-DC", "--defined-only", library)
     for name in ("rpcrdma::transport::Connection::", "rpcrdma::fabric::load_verbs_plugin", "nfs_fh3", "::State::"):
         assert name not in visible, f"{name} is exported"
 
 
 def subproject(package):
-    """add_subdirectory() gives a project the same target and function: the build is configured completely, the
-    procedures are generated, and a source compiles. Nothing is linked, as that would build all floors again."""
+    """Checks that add_subdirectory() provides the same target and function as find_package(). Configures a project,
+    generates its procedures and compiles one source. Links nothing, because that would build all floors again."""
     source = package.work / "subproject"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(TOP / "examples/hello", source)
@@ -135,7 +134,7 @@ def subproject(package):
     assert "librpcrdma_fabric_iwarp" in planned and "rpcrdma-nfsd" not in planned, planned
     commands = json.loads((source / "build/compile_commands.json").read_text())
     command = next(entry["command"] for entry in commands if entry["file"] == str(source / "server.cpp"))
-    # Run only this command: ninja would build the floors first.
+    # Runs this command alone, because ninja would build the floors first.
     generate_it = run("ninja", "-C", source / "build", "-t", "commands", "-s", "hello-server.rpcrdma/hello.stamp")
     run("sh", "-c", generate_it.splitlines()[-1], cwd=source / "build")
     run(*command.split(" -o ")[0].split(), "-fsyntax-only", source / "server.cpp")
@@ -146,8 +145,8 @@ def needed(program):
 
 
 def build_with_cmake(package, source, build, kind):
-    """Compiles and links; when called again with the other kind of library, only links. The guide's first service is
-    built with make, as the guide says."""
+    """Compiles and links. A second call, with the other kind of library, only links. Uses make for the guide's first
+    service, as the guide says."""
     generator = "Unix Makefiles" if source.name.startswith("hello-") and shutil.which("make") else "Ninja"
     run("cmake", "-S", source, "-B", build, "-G", generator, f"-DCMAKE_PREFIX_PATH={package.prefix}",
         f"-DCMAKE_C_COMPILER={package.compiler['C']}", f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}",
@@ -156,7 +155,7 @@ def build_with_cmake(package, source, build, kind):
 
 
 def generate(package, interface, build, in_c):
-    """Generates the code of an interface: with rpcrdma-gen for C++, with rpcgen for C."""
+    """Generates the code for an interface: for C++ with rpcrdma-gen, for C with rpcgen."""
     if not in_c:
         run(*package.pkgconfig("--variable=generator", "rpcrdma"), "--output", build, interface, env=package.environment())
         return
@@ -166,8 +165,8 @@ def generate(package, interface, build, in_c):
 
 
 def build_with_pkgconfig(package, source, build, kind):
-    """Builds as a Makefile does: an object for each source and for the XDR routines, a program for each source. As some
-    libraries below have no archives in Debian, -static cannot be used: only librpcrdma.a is named."""
+    """Builds as a Makefile would: one object for each source and for the XDR routines, one program for each source. For
+    the static library, links librpcrdma.a by name: with -static, libraries without archives in Debian would be missing."""
     in_c = any(source.glob("*.c"))
     module, compiler = ("rpcrdma-tirpc", package.compiler["C"]) if in_c else ("rpcrdma", package.compiler["CXX"])
     compile_one = [compiler, *([] if in_c else ["-std=c++20"]), *package.pkgconfig("--cflags", module), f"-I{build}", "-c"]
@@ -192,7 +191,7 @@ PREFIXES = {"sample": "", "hello": "hello-", "blob-store": "blob-", "rpcgen-calc
 
 
 def example(package, name, how):
-    """Builds a copy of the example with the shared library, then with the static one, and runs both."""
+    """Builds a copy of the example with the shared library and with the static one, and runs both programs."""
     source = package.work / f"{name}-{how}"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(HERE / name if name == "sample" else TOP / "examples" / name, source)
@@ -201,7 +200,7 @@ def example(package, name, how):
         {"cmake": build_with_cmake, "pkgconfig": build_with_pkgconfig}[how](package, source, build, kind)
         programs = [path for path in build.glob(PREFIXES[name] + "*") if path.is_file() and os.access(path, os.X_OK)]
         assert programs
-        kept = source / kind  # for the virtual machine, which runs both (tests/interop/guest/examples.sh)
+        kept = source / kind  # tests/interop/guest/examples.sh runs both in a virtual machine
         kept.mkdir()
         for program in programs:
             assert ("librpcrdma.so.0" in needed(program)) == (kind == "shared"), (program, needed(program))
@@ -214,8 +213,8 @@ def example(package, name, how):
 
 
 def plugin_is_shared(package, program, kind):
-    """The plug-in is found (beside the shared library; a program with the static library is given its folder), and uses
-    the error categories and the Asio of the program or of the library, not copies of its own."""
+    """Checks that the plug-in is found: beside the shared library, or in RPCRDMA_PLUGIN_DIR by a program with the static
+    library. The plug-in must use the error categories and the Asio of the library or program, not copies of its own."""
     folder = package.libdir / "rpcrdma"
     if not (folder / "librpcrdma-verbs.so").exists():
         return

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""installed.py ROOT PACKAGES: tests the packages in the folder PACKAGES in the chroot ROOT. scripts/packages calls it
-as root, in a mount and process namespace of its own. The steps depend on each other: the first failure ends the
-test."""
+"""installed.py ROOT PACKAGES: tests the packages in the folder PACKAGES, in the chroot ROOT. scripts/packages calls it
+as root, in a mount and process namespace of its own. The first failure ends the test, because each step depends on
+the steps before it."""
 import filecmp
 import os
 import re
@@ -25,11 +25,11 @@ squash = "none"
 memory = true
 name = "/scratch"
 """
-# Not compared: databases and logs of the package manager and the linker's cache, which every installation changes;
-# /run, which is empty after each boot; and the files of groups, as the names of groups are compared instead.
+# Not compared: databases and logs of the package manager, and the linker's cache, which every installation changes;
+# /run, which is empty after each boot; the files of groups, because state() compares the names of groups instead.
 CHANGING = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "proc", "dev", "tmp", "run", "etc/ld.so.cache",
             "etc/group", "etc/group-", "etc/gshadow", "etc/gshadow-")
-LEFT_BY_LIBIBVERBS1 = {"rdma"}  # a group that this package of Debian adds and does not remove
+LEFT_BY_LIBIBVERBS1 = {"rdma"}  # a group that the package libibverbs1 adds and does not remove
 
 
 class Chroot:
@@ -38,7 +38,7 @@ class Chroot:
         subprocess.run(["mount", "-t", "proc", "proc", self.root / "proc"], check=True)
         subprocess.run(["mount", "--rbind", "/dev", self.root / "dev"], check=True)
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
-        # Packages may not start services.
+        # Forbids packages to start services.
         self.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
         os.chmod(self.root / "usr/sbin/policy-rc.d", 0o755)
 
@@ -61,7 +61,8 @@ class Chroot:
         return done.stdout
 
     def state(self):
-        """Every file with its kind, mode, owner, and size or target; and the groups. A new user changes /etc/passwd."""
+        """Returns the type, mode, owner, and size or target of every file, and the names of groups. Users need not be
+        listed, because a new user changes the size of /etc/passwd."""
         found = {}
         for folder, folders, files in os.walk(self.root):
             place = os.path.relpath(folder, self.root)
@@ -118,7 +119,7 @@ def install(chroot, packages):
 
 
 def unit_of(chroot):
-    """Verifies the unit and returns its command."""
+    """Verifies the systemd unit; returns the command of its ExecStart."""
     unit = chroot.path("/lib/systemd/system/rpcrdma-nfsd.service")
     text = unit.read_text()
     verified = chroot.run("systemd-analyze", "verify", "--man=no", "rpcrdma-nfsd.service")
@@ -131,7 +132,7 @@ def unit_of(chroot):
 
 
 def maintained(chroot):
-    """An upgrade restarts a running service, but only after its files have been replaced; a removal stops it."""
+    """Checks that a removal stops the service, and that an upgrade restarts it only after its files have been replaced."""
     for script, words in (("prerm", "deb-systemd-invoke stop"), ("postinst", "deb-systemd-invoke $_dh_action")):
         text = chroot.path(f"/var/lib/dpkg/info/rpcrdma-server.{script}").read_text()
         expect(words in text and "rpcrdma-nfsd.service" in text, f"{script}: {words}\n{text}")
@@ -140,7 +141,7 @@ def maintained(chroot):
 
 
 def read_documents(chroot):
-    """The documents are complete: each relative link leads to a file."""
+    """Checks that the documents are installed, and that each relative link in them leads to a file."""
     folder = chroot.path("/usr/share/doc/librpcrdma-doc")
     for name in ("README.md", "docs/README.md", "docs/requirements.tsv", "docs/guide/first-service.md", "examples/hello/hello.x"):
         expect((folder / name).is_file(), f"{name} is installed")
@@ -148,13 +149,13 @@ def read_documents(chroot):
     for document in documents:
         text = re.sub(r"^```.*?^```|`[^`\n]*`", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-            # In Debian the licence is the file `copyright`.
+            # The Debian packages have the file `copyright` instead of LICENSE.
             expect(link == "LICENSE" or (document.parent / link).exists(), f"{document}: {link}")
     step(f"read {len(documents)} documents and followed their links")
 
 
 class Server:
-    """The server, started by its ExecStart, with the directories and the message socket that systemd would prepare."""
+    """The server, started by its ExecStart command, with the directories and the socket that systemd would provide."""
 
     def __init__(self, chroot, command):
         for name in ("/var/lib/rpcrdma-nfsd", "/run/rpcrdma-nfsd"):
@@ -204,7 +205,8 @@ def serve(chroot, command):
     chroot.write("/etc/rpcrdma-nfsd.toml", shipped)
 
 
-# Runs systemd as process 1 in a copy of the chroot; namespaces confine its changes. $1: the chroot, $2: a folder.
+# Runs systemd as process 1, in namespaces of its own, on an overlay of the chroot. $1: the chroot, $2: a folder for the
+# overlay.
 BOOT = """
 set -e
 mount --make-rprivate /
@@ -268,7 +270,7 @@ class System:
 
 
 def control_group():
-    """A new control group for systemd, or None where the kernel or this machine has no version 2 of them."""
+    """Returns a new control group for systemd, or None if control groups of version 2 are not mounted or not writable."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, folder, kind, options = line.split()[:4]
         if kind == "cgroup2" and options.split(",")[0] == "rw":
@@ -277,7 +279,7 @@ def control_group():
 
 
 def confined(system):
-    """The unit, with all its confinement, accesses files as its callers."""
+    """Checks that the server accesses files with the identity of its callers, although the unit confines it."""
     system.run("sh", "-c", f"cat > /etc/rpcrdma-nfsd.toml <<'END'\n{CONFIG}END")
     system.run("systemctl", "start", "rpcrdma-nfsd")
     status = system.property("StatusText")

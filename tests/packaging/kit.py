@@ -28,7 +28,7 @@ def described(program):
 
 
 def options_of(description):
-    """Options of a program and of its commands."""
+    """Yields the options of a program and of its commands."""
     yield from description["options"]
     for command in description["commands"]:
         yield from options_of(command)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py NAME runs test_NAME.py: exit 0 passed, 1 failed, 77 if all of its tests are skipped. RPCRDMA_BUILD names the
-build folder (default: build of the project)."""
+"""run.py NAME: runs test_NAME.py. Exit status: 0 if the tests pass, 1 if one fails, 77 if all are skipped. RPCRDMA_BUILD
+names the build folder; the default is `build` in the source tree."""
 import os
 import sys
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completion in bash and zsh."""
+"""Completion of the programs' command lines in bash and zsh."""
 import os
 import tempfile
 import unittest
@@ -16,7 +16,7 @@ COMP_CWORD=$(($# - 1))
 "_${1//-/_}"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
-# Runs an interactive zsh on a pseudo terminal, and prints what it shows after two TABs.
+# Runs an interactive zsh on a pseudo terminal; prints the completions that it shows after two TABs.
 ZSH = """
 zmodload zsh/zpty
 zpty shell zsh -f -i
@@ -30,7 +30,7 @@ print -r -- "$seen"
 
 
 def bash(program, *words, folder="/"):
-    """What bash offers after `program WORD...`; the last WORD is incomplete."""
+    """Returns the completions of the last word in `program words...`."""
     done = run("bash", "--norc", "-c", COMPLETE, "bash", FOLDER / "bash" / program, program, *words, cwd=folder)
     return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
 
@@ -46,7 +46,7 @@ class Bash(unittest.TestCase):
             self.assertEqual(bash("rpcrdma-nfsd", *words), ["auto", "verbs", "iwarp"], words)
         self.assertEqual(bash("rpcrdma-nfsd", "--fabric", "=", "v"), ["verbs"])
         self.assertEqual(bash("rpcrdma-ping", "--crc", "o"), ["on", "off"])
-        for program in set(PROGRAMS) - {"rpcrdma-ip", "rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim"}:  # they make no calls with it
+        for program in set(PROGRAMS) - {"rpcrdma-ip", "rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim"}:  # no such option
             self.assertEqual(bash(program, "--rdma-version", ""), ["1", "2", "auto"], program)
         for program in set(PROGRAMS) - {"rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim"}:
             self.assertEqual(bash(program, "--poll", ""), ["auto", "off"], program)
@@ -86,7 +86,7 @@ class Bash(unittest.TestCase):
 @needs("zsh")
 class Zsh(unittest.TestCase):
     def offered(self, typed, last):
-        """What zsh shows after `typed` and two TABs, up to the word `last`."""
+        """Returns what zsh shows after `typed` and two TABs, up to the word `last`."""
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder) / "script"
             script.write_text(ZSH)

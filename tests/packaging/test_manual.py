@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The manual pages: no warnings, and complete."""
+"""The manual pages: they cause no warnings, and describe every option and key."""
 import os
 import re
 import unittest

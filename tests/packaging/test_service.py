@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The unit, and the configuration that is installed with it."""
+"""The systemd unit of the server, and the configuration file that is installed with it."""
 import os
 import re
 import tempfile
@@ -14,7 +14,7 @@ CONFIG = TOP / "packaging/rpcrdma-nfsd.toml"
 
 class Unit(unittest.TestCase):
     def with_program(self, folder):
-        """The unit, changed to run the program of the build, as the installed one may be missing."""
+        """Returns a copy of the unit that runs the program of the build, because no program may be installed."""
         unit = Path(folder) / "rpcrdma-nfsd.service"
         text, replaced = re.subn(r"^ExecStart=\S+", f"ExecStart={BUILD}/bin/rpcrdma-nfsd", UNIT.read_text(),
                                  flags=re.MULTILINE)
@@ -42,7 +42,7 @@ class Installation(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_another_prefix(self):
-        """All files are below the prefix that is given at the installation, and name it."""
+        """The prefix is given at installation time: all files are below it, and the files that contain paths name it."""
         with tempfile.TemporaryDirectory() as root:
             self.install(root, "/opt/other")
             self.assertEqual([path.name for path in Path(root).iterdir()], ["opt"])
@@ -52,7 +52,7 @@ class Installation(unittest.TestCase):
             self.assertIn("\nExecStart=/opt/other/sbin/rpcrdma-nfsd --config /opt/other/etc/rpcrdma-nfsd.toml\n", unit.read_text())
             for page in ("man5/rpcrdma-nfsd.toml.5", "man8/rpcrdma-nfsd.8"):
                 self.assertIn("/opt/other/etc/rpcrdma", (prefix / "share/man" / page).read_text(), page)
-            # Settings of the operator are kept.
+            # A second installation keeps the operator's settings.
             settings = prefix / "etc/rpcrdma-nfsd.toml"
             self.assertEqual(settings.read_text(), CONFIG.read_text())
             settings.write_text("threads = 1\n")
@@ -82,7 +82,7 @@ class Configuration(unittest.TestCase):
     def test_every_commented_line_is_valid(self):
         text = re.sub(r"^#(?=[a-z\[])", "", CONFIG.read_text(), flags=re.MULTILINE)
         self.assertIn("[[export]]", text)
-        # The server reads the file, and then stops at the only error, an option on the command line.
+        # The command line has the only error, an invalid option, which the server reports after it has read the file.
         done = self.start(text, "--listen", "nonsense")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--listen: not ADDR:PORT", done.stderr)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# order.sh TOP: checks that the scripts work in any order in one clone. Each script starts with a build folder whose
-# cache has tests and benchmarks switched off; the targets that it builds must exist nevertheless. Nothing is compiled:
-# a stand-in for cmake configures, looks the targets up, and fails.
+# order.sh TOP: checks that the scripts work in any order in one clone. Each script finds a build folder whose cache
+# switches tests and benchmarks off. Nevertheless the targets that the script builds must exist. Nothing is compiled: a
+# stand-in for cmake configures the build, looks the targets up instead of building them, and fails.
 set -euo pipefail
 top=$1
 work=$(mktemp -d)
@@ -22,12 +22,12 @@ for target; do
 done
 exit 1
 END
-# Stand-ins: all packages count as installed, and clang-format accepts everything.
+# Stand-ins: dpkg-query reports every package as installed, and clang-format accepts everything.
 printf '#!/bin/sh\nfor name; do echo "$name installed"; done\n' >"$work/bin/dpkg-query"
 printf '#!/bin/sh\n' >"$work/bin/clang-format"
 chmod +x "$work"/bin/*
 
-# check SCRIPT TARGET [OPTION]...: the script builds this target among others, and all of them exist.
+# check SCRIPT TARGET [OPTION]...: checks that the script builds TARGET, perhaps with others, and that all of them exist.
 check() {
   local script=$1 wanted=$2
   shift 2

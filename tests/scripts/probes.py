@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""probes.py with|without PROGRAM...: compares the static probes of each program with docs/probes.md and the script for
-bpftrace. Needs readelf of binutils."""
+"""probes.py with|without PROGRAM...: compares the static probes of each program, and those that the bpftrace script uses,
+with docs/probes.md. `without` expects programs without probes. Needs readelf of binutils."""
 import os
 import re
 import subprocess
@@ -13,13 +13,13 @@ ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 
 def documented():
-    """The number of arguments of each documented probe, by name."""
+    """Returns the documented probes: name -> number of arguments."""
     text = (TOP / "docs/probes.md").read_text(encoding="utf-8")
     return {name: 2 + len(more.split(";")) for name, _, more in ROW.findall(text)}
 
 
 def built(program):
-    """Pairs of a name and a number of arguments, for the places in the program where a probe is."""
+    """Returns the probes in the program, as pairs of a name and a number of arguments."""
     notes = subprocess.run(["readelf", "--wide", "--notes", program], capture_output=True, text=True, check=True,
                            env={**os.environ, "LC_ALL": "C"}).stdout
     found = re.findall(r"Provider: rpcrdma\s+Name: (\w+)\s+Location:.*\s+Arguments: (.*)", notes)

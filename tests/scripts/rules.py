@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests scripts/lib/rules.py on a small tree: which citations count, and which defects it reports."""
+"""Tests scripts/lib/rules.py on a small tree: which citations of rules count, and which defects are reported."""
 import sys
 import unittest
 from pathlib import Path
@@ -11,7 +11,7 @@ import rules  # noqa: E402  pylint: disable=wrong-import-position
 
 RULE = "9999-{0}-a\tRFC 9999 s{0}\tMUST\tboth\ttext\ttest\n"
 
-# The ids are joined at run time: scripts/check-style would look up whole ids in the project's list.
+# Each id is written in two parts, because scripts/check-style would look for a whole id in the project's list of rules.
 ONE, TWO, UNKNOWN = "9999-1" "-a", "9999-2" "-a", "9999-1" "-b"
 
 

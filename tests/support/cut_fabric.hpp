@@ -6,13 +6,12 @@
 
 namespace rpcrdma::test {
 
-/// A fabric over another one, whose connections a test can end.
+/// Wraps a fabric, so that a test can end the connections that the fabric has made.
 class CutFabric final : public fabric::ForwardingFabric {
  public:
   using fabric::ForwardingFabric::ForwardingFabric;
 
-  /// Ends all connections made so far. Do not call it after a queue pair was destroyed before the end of its
-  /// connection.
+  /// Ends all connections made so far. Every queue pair must still exist, unless its connection has ended.
   void cut() {
     for (Watch& watch : watches_)
       if (watch.connected) watch.queue_pair->abort();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The fixture of the conformance tests for providers: two fabrics on one io_context, a listener, and nodes that log
-// their callbacks. FABRIC_CONFORMANCE(Name, factory) runs all the tests on a provider.
+// their callbacks. FABRIC_CONFORMANCE(Name, factory) runs all these tests on a provider.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -17,7 +17,7 @@
 
 namespace rpcrdma::test {
 
-/// Memory with its registration.
+/// Memory and its registration.
 struct Memory {
   Memory(fabric::Fabric& fabric, std::size_t size, std::byte value = std::byte{0});
   BufferRef all() const { return region->buffer(); }
@@ -27,7 +27,7 @@ struct Memory {
   std::unique_ptr<fabric::MemoryRegion> region;
 };
 
-/// One queue pair and a log of its callbacks.
+/// A queue pair and a log of its callbacks.
 class Node final : public fabric::QueuePairEvents {
  public:
   struct Done {
@@ -42,10 +42,10 @@ class Node final : public fabric::QueuePairEvents {
   void on_disconnected(error_code why) noexcept override;
   void on_batch_end() noexcept override { ++batches; }
 
-  /// A context that logs its completion under `tag`. Lives as long as the node.
+  /// Returns a context that logs its completion under `tag`. The context lives as long as the node.
   fabric::WorkContext* op(int tag);
   bool established() const { return info.has_value(); }
-  /// Tags that have completed, in order.
+  /// The tags of the completed operations, in order.
   std::vector<int> tags() const;
   std::size_t count(int tag) const;
   const fabric::Completion& result(int tag) const;
@@ -67,12 +67,12 @@ class Node final : public fabric::QueuePairEvents {
   std::optional<error_code> disconnected;
   std::vector<Done> log;
   std::size_t batches = 0;
-  std::size_t after_end = 0;        ///< callbacks after on_disconnected: must be 0
-  bool inside_call = false;         ///< set by tests around calls that must not cause callbacks
+  std::size_t after_end = 0;        ///< callbacks after on_disconnected(): must stay 0
+  bool inside_call = false;         ///< set by a test around a call that must not cause callbacks
   std::size_t nested = 0;           ///< callbacks while inside_call is set
-  UniqueFunction<void()> on_start;  ///< runs in on_established, if set
-  UniqueFunction<void()> on_done;   ///< runs after each completion, if set
-  UniqueFunction<void()> on_end;    ///< runs in on_disconnected, if set
+  UniqueFunction<void()> on_start;  ///< if set, runs in on_established()
+  UniqueFunction<void()> on_done;   ///< if set, runs after each completion
+  UniqueFunction<void()> on_end;    ///< if set, runs in on_disconnected()
 
  private:
   struct Op final : fabric::WorkContext {
@@ -88,7 +88,7 @@ class Node final : public fabric::QueuePairEvents {
   std::deque<Op> ops_;
 };
 
-/// A part of a node's memory, exposed to its peer.
+/// Exposes a part of a node's memory to its peer.
 class Exposed {
  public:
   Exposed(Node& node, BufferRef memory, fabric::Access access) {
@@ -110,9 +110,9 @@ struct Bed {
   boost::asio::io_context context;
   virtual fabric::Fabric& server() = 0;
   virtual fabric::Fabric& client() = 0;
-  /// Whether connection set-up carries read depths (RFC 5044 alone does not).
+  /// Whether the connection setup negotiates read depths. With RFC 5044 alone it does not.
   virtual bool negotiates_depths() const { return true; }
-  /// Whether a peer can tell an abort from an orderly end. InfiniBand has only one kind of disconnection.
+  /// Whether a peer can tell an abort from an orderly end. On InfiniBand it cannot.
   virtual bool aborts_are_seen() const { return true; }
   /// Where listeners of this bed bind.
   virtual fabric::Endpoint address() const { return {boost::asio::ip::address_v4::loopback(), 0}; }
@@ -134,13 +134,13 @@ class FabricTest : public testing::TestWithParam<BedFactory> {
   bool until(Predicate done) {
     return run_until(bed_->context, done);
   }
-  /// Listens; each request is accepted into a new node of `accepted_`.
+  /// Listens, and accepts each request into a new node of `accepted_`.
   void listen(fabric::QueuePairOptions options = {});
-  /// Connects `client_` to the listener and waits until both ends are connected.
+  /// Connects `client_` to a listener; waits until both ends are established.
   void connect(fabric::QueuePairOptions client = {}, fabric::QueuePairOptions server = {});
   void start(Node& node, fabric::QueuePairOptions options = {});
   Node& server() { return *accepted_.back(); }
-  /// Runs until `node` is disconnected and gives the reason.
+  /// Waits until `node` is disconnected; returns the reason.
   error_code end_of(Node& node);
 
   std::unique_ptr<Bed> bed_;
@@ -149,13 +149,13 @@ class FabricTest : public testing::TestWithParam<BedFactory> {
   Node client_;
 };
 
-/// What the tests of windows share.
+/// Base of the tests of windows.
 class WindowTest : public FabricTest {
  protected:
-  /// The server's Write of `size` bytes, `skip` bytes into `to`, must end the connection.
+  /// The server writes `size` bytes to `to`, `skip` bytes after its start. Expects that this ends the connection.
   void expect_write_refused(const Segment& to, std::uint64_t skip, std::uint32_t size);
   void expect_read_refused(const Segment& from, std::uint64_t skip, std::uint32_t size);
-  /// Ends a client's exposure and waits until that is done.
+  /// Invalidates an exposure of the client; waits until that has completed.
   void invalidate(const Exposed& exposed);
 
  private:
@@ -164,7 +164,7 @@ class WindowTest : public FabricTest {
 
 }  // namespace rpcrdma::test
 
-/// Runs all conformance tests on one provider, set up in one or more ways.
+/// Runs all conformance tests on one provider, which may be set up in several ways.
 #define FABRIC_CONFORMANCE(name, ...)                                                                    \
   INSTANTIATE_TEST_SUITE_P(name, FabricTest, ::testing::Values(__VA_ARGS__), ::rpcrdma::test::bed_name); \
   INSTANTIATE_TEST_SUITE_P(name, WindowTest, ::testing::Values(__VA_ARGS__), ::rpcrdma::test::bed_name)

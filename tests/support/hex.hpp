@@ -13,14 +13,16 @@ namespace rpcrdma::test {
 
 using Bytes = std::vector<std::byte>;
 
-/// Bytes of hexadecimal digits; white space is skipped. Throws std::invalid_argument on anything else.
+/// Returns the bytes that hexadecimal digits stand for; skips white space. Throws std::invalid_argument on any other
+/// character.
 Bytes from_hex(std::string_view text);
 std::string to_hex(Octets octets);
 
-/// Reads a file of tests/data: lines of "name:", each followed by lines of hexadecimal digits; # comments.
+/// Reads a file of tests/data. A line "NAME:" starts a vector; lines of hexadecimal digits follow it. Lines that begin
+/// with # are comments.
 std::map<std::string, Bytes> load_vectors(std::string_view file_name);
 
-/// A copy in heap memory of exactly its size, so that the address sanitizer sees any read past the end.
+/// A copy in heap memory of exactly its size, so that the address sanitizer detects a read past its end.
 class ExactCopy {
  public:
   explicit ExactCopy(Octets octets);

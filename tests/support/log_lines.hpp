@@ -8,7 +8,7 @@
 
 namespace rpcrdma::test {
 
-/// Keeps the lines of a log, of every level.
+/// Records the lines of a log, at all levels.
 class LogLines final : public LogSink {
  public:
   bool enabled(LogLevel) const noexcept override { return true; }
@@ -28,7 +28,7 @@ class LogLines final : public LogSink {
     const std::scoped_lock lock(mutex_);
     lines_.clear();
   }
-  /// All lines, for the message of a failed test.
+  /// All lines, to be shown when a test fails.
   std::string all() const {
     std::string out;
     for (const std::string& line : with("")) out.append(line).push_back('\n');

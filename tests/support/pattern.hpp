@@ -6,7 +6,8 @@
 
 namespace rpcrdma::test {
 
-/// The byte at `index` of the pattern `seed`. Patterns differ between seeds, and their period is not a power of two.
+/// Returns the byte at `index` of the pattern `seed`. Patterns with different seeds differ. Their period is not a power
+/// of two.
 constexpr std::byte pattern_at(std::uint64_t seed, std::uint64_t index) noexcept {
   std::uint64_t x = (index / 8 + 1) * 0x9e3779b97f4a7c15u + seed * 0xbf58476d1ce4e5b9u;
   x ^= x >> 31;
@@ -23,7 +24,6 @@ inline bool has_pattern(std::span<const std::byte> octets, std::uint64_t seed, s
   return true;
 }
 
-/// True if every byte is `value`.
 inline bool all_are(std::span<const std::byte> octets, std::byte value) noexcept {
   for (const std::byte octet : octets)
     if (octet != value) return false;

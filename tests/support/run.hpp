@@ -6,7 +6,8 @@
 
 namespace rpcrdma::test {
 
-/// Runs `context` until `done()` returns true; false if the deadline passes before. Blocks while nothing is ready.
+/// Runs `context` until `done()` returns true; returns false if the deadline passes first. Blocks while no handler is
+/// ready.
 template <class Predicate>
 bool run_until(boost::asio::io_context& context, Predicate done,
                std::chrono::steady_clock::duration deadline = std::chrono::minutes(5)) {
@@ -20,7 +21,7 @@ bool run_until(boost::asio::io_context& context, Predicate done,
   return true;
 }
 
-/// Runs until no handler is ready. For fabrics without I/O.
+/// Runs handlers until none is ready. For fabrics without I/O.
 inline void run_ready(boost::asio::io_context& context) {
   context.restart();
   while (context.poll() != 0) context.restart();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client and a server of one service in one process, on the layers beneath the facades: what a program can do with
-// the installed headers alone. usage: roundtrip [PROVIDER [ADDRESS]]
+// A client and a server of one service in one process. They use the layers below the facades, with the installed
+// headers alone.
+// usage: roundtrip [PROVIDER [ADDRESS]]
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
@@ -43,7 +44,7 @@ asio::awaitable<void> serve_fetch(rpc::ServerCall<Fetch> call) {
   call.reply(result, [data = std::move(data)](error_code) {});
 }
 
-// True if the data is placed, and if the library's errors can be caught and compared.
+// Returns true if the data is placed, and if an error of the library can be caught and compared.
 asio::awaitable<bool> ask(rpc::Client& client, memory::Pool& pool) {
   constexpr u_int kSize = 1 << 20;
   const memory::RegisteredBuffer buffer = std::move(*pool.allocate(kSize));
