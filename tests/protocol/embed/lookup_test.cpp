@@ -69,9 +69,11 @@ TEST(Lookup, SaysThatThereIsNoRpcbind) {
   }
   Client client("iwarp@127.0.0.1", {.rpcbind_port = closed});
   EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind);
-  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind) << "asks again";
+  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind)
+      << "each call asks rpcbind again";
   Client early("iwarp@127.0.0.1", {.rpcbind_port = closed});
-  EXPECT_EQ(error_of(early.allocate(1, asio::use_future)), BaseError::invalid_argument) << "no program to ask for";
+  EXPECT_EQ(error_of(early.allocate(1, asio::use_future)), BaseError::invalid_argument)
+      << "the client does not know yet which program to look up";
 }
 
 TEST(Lookup, KeepsToTheDeadlineOfTheCall) {

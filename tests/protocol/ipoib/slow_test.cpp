@@ -22,10 +22,10 @@ TEST(IpoibPatience, Times) {
   EXPECT_EQ(one.begin(at(110)), at(110 + 100 + 5));
   one.end(at(215));
   EXPECT_FALSE(one.begin(at(215)));
-  EXPECT_FALSE(one.begin(at(464))) << "a pause is not shorter than a minimum";
+  EXPECT_FALSE(one.begin(at(464))) << "too little patience is left for another pause";
   EXPECT_EQ(one.begin(at(465)), at(465 + 25 + 5)) << "a tenth of the elapsed time is regained";
   one.end(at(900));
-  EXPECT_EQ(one.begin(at(900 + 5000)), at(5900 + 205)) << "no more than the whole is regained";
+  EXPECT_EQ(one.begin(at(900 + 5000)), at(5900 + 205)) << "never more than the whole patience is regained";
 }
 
 /// 10.9.0.1 is the link under test; 10.9.0.2 is another link. The test decides how many packets 10.9.0.9 takes.

@@ -92,7 +92,7 @@ TEST(Statistics, OfChunks) {
   EXPECT_EQ(there.local_invalidations, 2u);
   const rpc::ProcedureStatistics* two = of(bed.dispatcher, 1);
   ASSERT_NE(two, nullptr);
-  EXPECT_GE(two->reply_size.sum(), 9001u + 7002u) << "with what travels in chunks";
+  EXPECT_GE(two->reply_size.sum(), 9001u + 7002u) << "data in chunks counts, too";
 }
 
 TEST(Statistics, OfOneConnection) {

@@ -105,13 +105,13 @@ class AskedClient : public HostileClient {
 TEST_F(AskedClient, IsSentNoMoreThanItMayHaveLoweredTo) {
   EXPECT_TRUE(is_sent_inline(12000));
   const std::uint32_t xid = ask(8192);
-  EXPECT_FALSE(is_sent_inline(12000)) << "before the answer";
+  EXPECT_FALSE(is_sent_inline(12000)) << "the client has not answered yet";
   EXPECT_TRUE(is_sent_inline(8000));
   await_end();
   EXPECT_EQ(failed, BaseError::deadline_exceeded);
-  EXPECT_FALSE(is_sent_inline(12000)) << "without an answer";
+  EXPECT_FALSE(is_sent_inline(12000)) << "the client has not answered in time";
   respond(xid, {1, 1, 0, 0});
-  EXPECT_EQ(exchange->characteristics().peer.receive_buffer_size, 8192u) << "an answer that comes late";
+  EXPECT_EQ(exchange->characteristics().peer.receive_buffer_size, 8192u) << "a late answer is accepted";
   EXPECT_FALSE(is_sent_inline(12000));
   EXPECT_TRUE(is_sent_inline(8000));
 }
@@ -271,7 +271,8 @@ TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   use_memory();
   respond(await(kRequest), {0, 0, 0});
   const std::uint32_t xid = await(kUpdate);
-  EXPECT_EQ(to_hex(content()), "ffffff010000000c72706372646d61310000100000000000") << "4096 bytes would do";
+  EXPECT_EQ(to_hex(content()), "ffffff010000000c72706372646d61310000100000000000")
+      << "an offer of receives of 4096 bytes";
   peer.send(words({xid, 2, 8, 4, 2}));
   // The server checks again, and sends the experiment to another client, whose receives are larger now.
   transport::CharacteristicsExchange& other = others.front()->exchange();

@@ -134,8 +134,9 @@ TEST_F(LingerTest, RestsWhereNothingComes) {
   Runner runner(context_, Polling::fixed(1ns));
   Linger linger(context_);
   EXPECT_LE(handlers_of(runner, linger, 1000, false), 10);
-  EXPECT_GE(handlers_of(runner, linger, 1024, true), 1) << "it looks again now and then";
-  EXPECT_EQ(handlers_of(runner, linger, kMany, true), kMany) << "a message that was found ends the rest";
+  EXPECT_GE(handlers_of(runner, linger, 1024, true), 1) << "it still polls now and then";
+  EXPECT_EQ(handlers_of(runner, linger, kMany, true), kMany)
+      << "after a poll that finds a message, every handler polls";
 }
 
 TEST_F(LingerTest, WaitsForNothingWithoutPolling) {

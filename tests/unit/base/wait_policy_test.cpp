@@ -202,7 +202,7 @@ TEST(WaitPolicy, UsesNothingWhenIdle) {
     polled += window;
     policy.missed(window);
   }
-  EXPECT_LE(polled, 1000 * 140us) << "one poll in each wait";
+  EXPECT_LE(polled, 1000 * 140us) << "at most one poll of 140 us in each wait";
 }
 
 TEST(WaitPolicy, OnOneProcessorTheyTakeTurns) {

@@ -77,7 +77,7 @@ TEST_F(ReplyTest, DataInSegments) {
 TEST_F(ReplyTest, LongReplies) {
   const Answer answer = serve(nfs::kRead, nfs::read_args(lookup("long"), 0, 5000));
   Reply reply = plan_reply(call, answer, kAgreed, 1);
-  EXPECT_EQ(reply.header.procedure, kError) << "no chunk for it";
+  EXPECT_EQ(reply.header.procedure, kError) << "the call offers no Reply chunk";
   EXPECT_EQ(reply.header.error, kErrChunk);
   call.header.lists.reply = Chunk{{7, 3000, 0}, {8, 3000, 0}};
   reply = plan_reply(call, answer, {4096, false}, 1);

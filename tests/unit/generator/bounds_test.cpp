@@ -65,7 +65,7 @@ TEST(Bounds, FollowTheArguments) {
   const ReplyBound bound = shapes::ReadTwo::max_reply({{1001, 3}});
   EXPECT_EQ(bound.fixed, kHeader + 4 + (4 + 3 * 4) + 4);
   EXPECT_EQ(bound.bulk, (std::array<std::uint32_t, 4>{1004, 8, 0, 0}));
-  EXPECT_EQ(shapes::ReadTwo::max_reply({{0, -5}}).fixed, kHeader + 12) << "negative: nothing";
+  EXPECT_EQ(shapes::ReadTwo::max_reply({{0, -5}}).fixed, kHeader + 12) << "a negative count stands for no elements";
   EXPECT_EQ(shapes::ReadTwo::max_reply({{0xffffffff, 0x7fffffff}}).fixed, UINT32_MAX) << "no overflow";
   EXPECT_EQ(shapes::ReadTwo::max_reply({{0xffffffff, 0}}).bulk[0], UINT32_MAX);
 }

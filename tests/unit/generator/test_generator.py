@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What rpcrdma-gen refuses, and the line that it reports."""
+"""Sources that rpcrdma-gen refuses, with the line that its message names; and some that it accepts."""
 import subprocess
 import sys
 import tempfile
@@ -98,7 +98,8 @@ class Refused(unittest.TestCase):
         self.check("struct p { int a; };\n" + PROGRAM.format("void A(void) = 1;"), 2, "also defined")
 
     def test_random_garbage(self):
-        """For a truncated file, or one that lacks a character, the generator succeeds or prints one line."""
+        """Parses each truncated file, and each file without one of its characters: the parser succeeds, or its error
+        has a line number."""
         text = (Path(__file__).parent / "shapes.x").read_text()
         sys.path.insert(0, str(GENERATOR.parent))
         from rpcrdma_gen.emit import Emitter  # pylint: disable=import-outside-toplevel
@@ -117,7 +118,8 @@ class Refused(unittest.TestCase):
 
 class Accepted(unittest.TestCase):
     def test_what_only_rpcgen_reads(self):
-        """Directives and lines that begin with % are passed on; a type defined there may be used outside of results."""
+        """Preprocessor directives and lines that begin with % are passed on. A type that such a line defines may be used,
+        but not in results."""
         status, error, files = generate('#ifdef RPC_HDR\n%#include <stdint.h>\n%typedef int mine; /* don\'t */\n#endif\n'
                                         + PROGRAM.format("void A(int) = 1;"))
         self.assertEqual((status, error), (0, ""))

@@ -178,9 +178,9 @@ TEST(IpoibOffload, CutRefuses) {
   }
   for (const std::uint16_t fragment : {std::uint16_t{0x2000}, std::uint16_t{1}})
     EXPECT_TRUE(cut(packet_of(false, 100, fragment), tcp(30)).empty());
-  EXPECT_TRUE(cut(packet_of(false, 65536 - 52), tcp(1000)).empty()) << "above what IPv4 can say";
+  EXPECT_TRUE(cut(packet_of(false, 65536 - 52), tcp(1000)).empty()) << "longer than an IPv4 packet can be";
   EXPECT_EQ(cut(packet_of(false, 65535 - 52), tcp(1000)).size(), 66u);
-  EXPECT_TRUE(cut(packet_of(true, 65536 - 32), tcp(1000, 40)).empty()) << "above what IPv6 can say";
+  EXPECT_TRUE(cut(packet_of(true, 65536 - 32), tcp(1000, 40)).empty()) << "longer than an IPv6 packet can be";
 }
 
 TEST(IpoibOffload, ChecksumLiesWithin) {

@@ -164,7 +164,7 @@ TEST(IpoibNeighbours, LongestPrefix) {
   EXPECT_EQ(find("::1"), &host);
   Neighbours six;
   six.add({make_address("::"), 0}, net);
-  EXPECT_EQ(six.find(ip_bytes(make_address("10.1.2.3"))), nullptr) << "another family";
+  EXPECT_EQ(six.find(ip_bytes(make_address("10.1.2.3"))), nullptr) << "the table has IPv6 prefixes only";
   table.add({make_address("10.1.2.3"), 32}, all);
   EXPECT_EQ(find("10.1.2.3"), &all);
   EXPECT_EQ(table.size(), 5u);

@@ -132,7 +132,7 @@ TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
     for (const char* name : {"d", "g"}) ASSERT_EQ(::renameat(inside_part.get(), name, outside_part.get(), name), 0);
     for (const NodeKey& node : {directory, inner, file, second}) EXPECT_EQ(fs_->attributes(node).status, Status::stale);
     EXPECT_EQ(lookup(inner, ".."), Status::stale);
-    EXPECT_EQ(lookup(root_, "proc"), Status::acces) << "another mount";
+    EXPECT_EQ(lookup(root_, "proc"), Status::acces) << "/proc is another mount";
   });
 }
 

@@ -276,7 +276,7 @@ TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
     EXPECT_EQ(second.make(), Status::io);
     one.join();
     EXPECT_NE(fs_->write_verifier(), before);
-    EXPECT_EQ(first.make(), Status::ok) << "made anew";
+    EXPECT_EQ(first.make(), Status::ok) << "the change succeeds when it is made again";
     ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
   }
 }
@@ -302,7 +302,7 @@ TEST_P(Durability, AFailureIsReportedToAllChangesOfADirectory) {
   flushes_.meanwhile = [&one] { one.joinable() ? one.join() : void(); };
   EXPECT_EQ(fs_->create(caller_, root_, "b", {}).status, Status::io);
   if (one.joinable()) one.join();
-  EXPECT_EQ(fs_->create(caller_, root_, "c", {}).status, Status::ok) << "made after the failure";
+  EXPECT_EQ(fs_->create(caller_, root_, "c", {}).status, Status::ok) << "this change was made after the failure";
 }
 
 TEST_P(Durability, NoFileWaitsForAnother) {

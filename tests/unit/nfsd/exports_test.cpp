@@ -154,7 +154,7 @@ TEST(StateDir, TheSecretStays) {
   TemporaryDirectory top;
   const auto directory = top.path() / "a/state";
   ASSERT_FALSE(make_state_dir(directory));
-  ASSERT_FALSE(make_state_dir(directory)) << "again";
+  ASSERT_FALSE(make_state_dir(directory)) << "the directory exists already";
   struct stat s {};
   ASSERT_EQ(::stat(directory.c_str(), &s), 0);
   EXPECT_EQ(s.st_mode & 0777u, 0700u);

@@ -31,7 +31,7 @@ class Kept : public FileSystemTest {
     directory_key_ = mkdir(root_, "d");
     file_ = create(directory_key_, "f", "text");
     fs_ = make();
-    EXPECT_FALSE(fs_->attributes_at_once(file_)) << "not used yet";
+    EXPECT_FALSE(fs_->attributes_at_once(file_)) << "the file has not been used yet";
   }
   filesystem::path path() const { return directory_.path() / "d" / "f"; }
   /// True if objects are found by the kernel's file handles. Otherwise the server stores places, which may block.
@@ -85,7 +85,7 @@ TEST_P(Kept, AnObjectThatHasMovedIsLookedUpAgain) {
   stat(file_);
   EXPECT_TRUE(is_known(file_));
   filesystem::rename(directory_.path() / "d", directory_.path() / "e");
-  EXPECT_FALSE(is_known(file_)) << "its directory has another name";
+  EXPECT_FALSE(is_known(file_)) << "its directory has been renamed";
   stat(file_);
   EXPECT_TRUE(is_known(file_));
   filesystem::rename(directory_.path() / "e", state_.path() / "outside");
@@ -94,7 +94,7 @@ TEST_P(Kept, AnObjectThatHasMovedIsLookedUpAgain) {
   EXPECT_EQ(fs_->attributes(file_).status, Status::stale);
   filesystem::create_directory(directory_.path() / "e");
   filesystem::rename(state_.path() / "outside" / "f", directory_.path() / "e" / "f");
-  EXPECT_FALSE(is_known(directory_key_)) << "another directory has its name";
+  EXPECT_FALSE(is_known(directory_key_)) << "another directory has taken its name";
 }
 
 TEST_P(Kept, ARemovedObjectIsStale) {
@@ -214,9 +214,9 @@ TEST_P(Kept, TheRightToSearchADirectoryIsThatOfTheCaller) {
   EXPECT_EQ(fs_->lookup(other, directory_key_, "f").status, Status::acces);
   EXPECT_FALSE(fs_->lookup_at_once(other, directory_key_, "f"));
   ask_access(other, directory_key_);
-  EXPECT_FALSE(fs_->lookup_at_once(other, directory_key_, "f")) << "it is known that this caller may not";
+  EXPECT_FALSE(fs_->lookup_at_once(other, directory_key_, "f")) << "this caller is known to have no right";
   filesystem::permissions(directory_.path() / "d", filesystem::perms(0070));
-  EXPECT_FALSE(is_found(directory_key_, "f")) << "taken away since";
+  EXPECT_FALSE(is_found(directory_key_, "f")) << "the right was withdrawn";
 }
 
 TEST_P(Kept, ANameThatOnlyTheKernelHasInMemory) {
@@ -232,13 +232,14 @@ TEST_P(Kept, ANameThatOnlyTheKernelHasInMemory) {
     return;
   }
   EXPECT_EQ(fs_->lookup_at_once(caller_, directory_key_, "other")->node, other);
-  EXPECT_TRUE(is_known(other)) << "it is kept now";
+  EXPECT_TRUE(is_known(other)) << "the lookup has kept the object open";
   if (missing) {  // tmpfs does not remember missing names
     EXPECT_EQ(missing->status, Status::noent);
     EXPECT_TRUE(missing->directory.after);
   }
   std::ofstream(directory_.path() / "d" / "missing") << "no longer";
-  EXPECT_FALSE(is_found(directory_key_, "missing")) << "the directory has changed: the caller's right is asked again";
+  EXPECT_FALSE(is_found(directory_key_, "missing"))
+      << "the directory has changed, so the caller's right must be checked again";
   look_up("missing");
   EXPECT_EQ(fs_->lookup_at_once(caller_, directory_key_, "missing")->attributes->size, 9u);
 }
@@ -254,7 +255,7 @@ TEST_P(Kept, ARecentChangeMayBeFollowedByAnotherOneAtTheSameTime) {
   EXPECT_EQ(rights.find(caller_, object, 1), 1u);
   rights.note(caller_, object, {1000, 60'000'000}, 7, 5);
   rights.note(caller_, object, {1000, 70'000'000}, 1, 1);
-  EXPECT_EQ(rights.find(caller_, object, 7), 5u) << "the more that is known stays";
+  EXPECT_EQ(rights.find(caller_, object, 7), 5u) << "what was known before is kept";
   object.ctime = {1001, 0};
   EXPECT_FALSE(rights.find(caller_, object, 1));
   rights.note(caller_, object, {1002, 900'000'000}, 7, 4);

@@ -126,7 +126,7 @@ TEST_P(Permissions, NamesFollowTheModeOfTheDirectory) {
   EXPECT_EQ(fs_->link(other_, fs_->lookup(other_, root_, "mine").node, directory, "g").status, Status::acces);
   ASSERT_EQ(set_mode(caller_, directory, 0777), Status::ok);
   EXPECT_EQ(make(other_, directory, "g"), Status::ok);
-  EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok) << "although the file is another user's";
+  EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok) << "the file may belong to another user";
   EXPECT_EQ(fs_->attributes(file).status, Status::stale);
 }
 
@@ -186,7 +186,7 @@ TEST_P(Permissions, AnExistingNameIsReportedBeforeAMissingRight) {
     how.mode = CreateMode::guarded;
     EXPECT_EQ(fs_->create(who, directory, "f", how).status, expected);
     how.attributes.mtime = {SetTime::How::client, {1, 1'000'000'000}};
-    EXPECT_EQ(fs_->create(who, directory, "f", how).status, expected) << "whatever else is wrong";
+    EXPECT_EQ(fs_->create(who, directory, "f", how).status, expected) << "whatever else is wrong with the request";
     EXPECT_EQ(fs_->make_directory(who, directory, "f", {}).status, expected);
     EXPECT_EQ(fs_->make_directory(who, directory, "f", how.attributes).status, expected);
     EXPECT_EQ(fs_->make_symlink(who, directory, "f", "x", {}).status, expected);

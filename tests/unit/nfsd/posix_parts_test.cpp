@@ -47,7 +47,8 @@ TEST(Descriptors, BelongToOneUser) {
   EXPECT_EQ(cache.find(key_of(1), user(5), Use::read), file);
   EXPECT_EQ(cache.find(key_of(1), user(5), Use::write), nullptr);
   EXPECT_EQ(cache.find(key_of(1), user(6), Use::read), nullptr);
-  EXPECT_EQ(cache.find(key_of(1), user(5, 8), Use::read), nullptr) << "another group, other rights";
+  EXPECT_EQ(cache.find(key_of(1), user(5, 8), Use::read), nullptr)
+      << "a caller with another group may have other rights";
   EXPECT_EQ(cache.find(key_of(2), user(5), Use::read), nullptr);
 }
 
@@ -63,7 +64,7 @@ TEST(Descriptors, ADescriptorReplacesThoseWhoseUsesItCovers) {
   cache.put(key_of(2), user(5), opened(false, true));
   EXPECT_EQ(cache.size(), 4u) << "one for reading and one for writing";
   cache.drop(key_of(1));
-  EXPECT_EQ(cache.size(), 2u) << "of all users";
+  EXPECT_EQ(cache.size(), 2u) << "the descriptors of all users are dropped";
 }
 
 TEST(Descriptors, AreBoundedAndTheLeastRecentlyUsedIsEvicted) {
@@ -160,7 +161,7 @@ TEST(Acting, AThreadKeepsTheIdentityOfItsLastUser) {
     ASSERT_TRUE(act_as(&one));
     EXPECT_EQ(uid_of_thread(), 1234u);
     act_as_server_in_time();
-    EXPECT_EQ(uid_of_thread(), 0u) << "this thread may not keep it";
+    EXPECT_EQ(uid_of_thread(), 0u) << "this thread may not keep an identity";
     keep_identities();
     ASSERT_TRUE(act_as(&one));
     act_as_server_in_time();
@@ -168,7 +169,7 @@ TEST(Acting, AThreadKeepsTheIdentityOfItsLastUser) {
     ASSERT_TRUE(act_as(&other));
     EXPECT_EQ(uid_of_thread(), 1235u);
     ASSERT_TRUE(act_as(nullptr));
-    EXPECT_EQ(uid_of_thread(), 1235u) << "whoever acts as the server itself never changes";
+    EXPECT_EQ(uid_of_thread(), 1235u) << "calls of the server itself keep the identity that they find";
     ASSERT_TRUE(act_as(&root));
     EXPECT_EQ(uid_of_thread(), 0u);
     ASSERT_TRUE(act_as(&one));

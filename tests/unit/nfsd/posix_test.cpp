@@ -173,7 +173,7 @@ TEST_P(Posix, AnExclusiveCreateIsRecognizedAfterARestart) {
     ASSERT_EQ(made.status, Status::ok);
     fs_ = make();
     const NodeResult again = fs_->create(caller_, root_, "f", how);
-    EXPECT_EQ(again.status, Status::ok) << "the same request again";
+    EXPECT_EQ(again.status, Status::ok) << "a retransmission of the request";
     EXPECT_EQ(again.node, made.node);
     // All bits of the verifier are compared, including the sign bits of the two times that store it.
     for (const std::size_t byte : {0u, 3u, 4u, 7u}) {
@@ -244,7 +244,7 @@ TEST_P(Posix, AFileMovedOutOfTheTreeIsStale) {
   std::string text = "x";
   const BufferRef buffer = ref(text);
   EXPECT_EQ(fs_->read(caller_, file, 0, {&buffer, 1}).status, Status::stale);
-  EXPECT_EQ(fs_->attributes(twice).status, Status::ok) << "one of its names is inside";
+  EXPECT_EQ(fs_->attributes(twice).status, Status::ok) << "one of its names is inside the export";
 }
 
 TEST_P(Posix, AFileRemovedLocallyIsStaleAlthoughItIsOpen) {

@@ -218,7 +218,7 @@ TEST(Rewrite, FlippedBits) {
       Fault fault{{}, Dice(seed, {}), 1, true};
       const auto any = bit_to_flip(fault, *frame);
       ASSERT_TRUE(any);
-      EXPECT_GE(*any, 16u) << "the length is spared";
+      EXPECT_GE(*any, 16u) << "no bit of the length field is flipped";
       EXPECT_LT(*any, frame->size * 8);
       fault.rule.field = Field::ddp_version;
       EXPECT_EQ(*bit_to_flip(fault, *frame) / 2, 11u);

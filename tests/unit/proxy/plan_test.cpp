@@ -90,7 +90,7 @@ TEST(Plan, ARuleThatIsNotReachedIsNotUsedUp) {
   EXPECT_EQ(struck(one), Numbers{});
   EXPECT_EQ(struck(two), Numbers{});
   EXPECT_EQ(struck(two), (Numbers{1}));
-  EXPECT_EQ(struck(one), Numbers{}) << "used up by the other connection";
+  EXPECT_EQ(struck(one), Numbers{}) << "the other connection has used the rule up";
 }
 
 TEST(Plan, RepliesToNonIdempotentCalls) {
@@ -103,7 +103,7 @@ TEST(Plan, RepliesToNonIdempotentCalls) {
   EXPECT_FALSE(answered(1, 12));
   EXPECT_FALSE(answered(2, 1));
   EXPECT_FALSE(answered(3, 8));
-  EXPECT_TRUE(plan.judge(Side::to_client, reply_of(1)).empty()) << "answered before";
+  EXPECT_TRUE(plan.judge(Side::to_client, reply_of(1)).empty()) << "this call has been answered already";
   EXPECT_TRUE(answered(4, 12));
   EXPECT_FALSE(answered(5, 12));
 }
@@ -131,7 +131,7 @@ TEST(Seed, DecidesTheRules) {
       different.insert(text_of(seed, connection));
     }
   EXPECT_GT(different.size(), 2000u);
-  EXPECT_EQ(text_of(1, 9), "") << "later connections are left alone, so that runs end";
+  EXPECT_EQ(text_of(1, 9), "") << "no rule for later connections, so that a run ends";
 }
 
 TEST(Seed, ChoosesEachAction) {

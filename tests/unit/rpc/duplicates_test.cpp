@@ -121,7 +121,7 @@ TEST_F(DuplicatesTest, AnAttachedCallIsRunIfTheFirstOneIsNot) {
   test::run_ready(transport.context);
   EXPECT_EQ(outcome(header_of(first)), RpcError::system_err);
   EXPECT_EQ(served, 2);
-  ASSERT_EQ(held.size(), 1u) << "the second is run, the third attached to it";
+  ASSERT_EQ(held.size(), 1u) << "the second call runs, and the third is attached to it";
   EXPECT_EQ(third.end, LocalCall::End::none);
   held[0].first.reply(held[0].second);
   test::run_ready(transport.context);

@@ -148,7 +148,7 @@ TEST(TcpMemory, CallsThatWaitEndWithTheirConnection) {
   bed.refused.clear();
   bed.granted.clear();
   asio::write(other, asio::buffer(read_of(1600000)));
-  EXPECT_TRUE(test::run_until(bed.context, [&] { return bed.granted.size() == 1; })) << "nothing is held";
+  EXPECT_TRUE(test::run_until(bed.context, [&] { return bed.granted.size() == 1; })) << "no memory is in use any more";
 }
 
 TEST(TcpMemory, AConnectionThatTakesNoRepliesIsClosedWhenOthersWait) {

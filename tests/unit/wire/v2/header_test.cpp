@@ -158,7 +158,7 @@ TEST(HeaderV2, RefusesToEncode) {
   header.version = kVersion;
   EXPECT_EQ(encoded_size(header), 0u) << "version one has no such error";
   header.procedure = Procedure::optional;
-  EXPECT_EQ(encoded_size(header), 0u) << "nor such messages";
+  EXPECT_EQ(encoded_size(header), 0u) << "version one has no optional messages";
 }
 
 // Garbage is refused or decodes to a header that encodes to the same bytes.
