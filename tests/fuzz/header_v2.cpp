@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If a header of version two can be decoded, it encodes to bytes that decode to the same header. So does the content of
-// an option.
+// If a header of version two can be decoded, it encodes to bytes that decode to the same header. The same holds for the
+// content of an option.
 #include <cstdlib>
 #include <vector>
 

@@ -135,8 +135,8 @@ class OneCall final : public transport::Requester {
   int cancels = 0;
 };
 
-// Two reverse calls arrive together, and the handler of the first one destroys the client. The call before them obtains
-// credits for two.
+// Two reverse calls arrive together, and the handler of the first one destroys the client. The reply to an
+// earlier reverse call grants credits for both.
 TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   Bed bed;
   asio::io_context context;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the text of a server's address to an IP address and a port, by host names and rpcbind.
+// Resolves the text of a server's address to an IP address and a port, by host name and rpcbind.
 #include <rpc/rpcb_prot.h>
 
 #include <future>

@@ -13,8 +13,8 @@ struct FabricUnderTest {
   std::unique_ptr<fabric::Fabric> (*open)(boost::asio::io_context& context, const boost::asio::ip::address& address);
   boost::asio::ip::address address;        ///< where the listeners of the first host bind
   boost::asio::ip::address other_address;  ///< the same for a second host; may equal `address`
-  /// True if private data arrives with its exact length, also in a rejection. Otherwise it is padded with zeros, and a
-  /// rejection carries none.
+  /// True if private data arrives with its exact length, also in a rejection. False if the fabric pads private data
+  /// with zeros, and delivers none with a rejection.
   bool exact_private_data;
   std::size_t max_private_data;  ///< of a request, in bytes
   int requests_at_once;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The test drives a neighbour that breaks the rules. What it sends is dropped or refused, and counted; other neighbours
-// are not disturbed. Runs on any fabric.
+// The test drives a neighbour that breaks the rules. Its packets and requests are dropped or refused, and counted;
+// other neighbours are not disturbed. Runs on any fabric.
 #include <gmock/gmock.h>
 
 #include <boost/asio/ip/tcp.hpp>

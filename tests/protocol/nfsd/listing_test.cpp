@@ -90,7 +90,7 @@ TEST_P(Listing, TooSmall) {
   args.dir = directory_;
   args.count = 100;
   EXPECT_EQ(call<nfs3::Readdir>(args)->status, NFS3ERR_TOOSMALL);
-  args.count = 104 + 27;  // the entry "." takes 28
+  args.count = 104 + 27;  // the entry "." takes 28 bytes
   EXPECT_EQ(call<nfs3::Readdir>(args)->status, NFS3ERR_TOOSMALL);
   READDIRPLUS3args plus{};
   plus.dir = directory_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What export options do to calls, and changed exports to handles.
+// The effect of export options on calls, and of changed exports on handles.
 #include <unistd.h>
 
 #include "served.hpp"

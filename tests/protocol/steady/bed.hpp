@@ -18,7 +18,7 @@
 
 namespace rpcrdma::test {
 
-/// What calls cost, on both sides together.
+/// The cost of calls, on both sides together.
 struct Cost {
   std::uint64_t allocations = 0;
   std::uint64_t copied = 0;         ///< bytes, by memcpy() and memmove()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a CLIENT does besides plain calls: clnt_control(), lost connections, fork(), credentials of the program, long
-// replies, direct data placement.
+// A CLIENT in situations other than plain calls: clnt_control(), lost connections, fork(), credentials of the program,
+// long replies, direct data placement.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -186,7 +186,7 @@ struct OwnAuth {
     ops.ah_destroy = [](AUTH*) {};
     ops.ah_wrap = [](AUTH* a, XDR* xdrs, xdrproc_t routine, caddr_t value) -> int {
       ++of(a).wrapped;
-      // Encodes the value twice at the same position, as a wrapper does that first needs the length.
+      // Encodes the value twice at the same position, as a wrapper that needs the length first does.
       const u_int start = XDR_GETPOS(xdrs);
       return routine(xdrs, value) && XDR_SETPOS(xdrs, start) && routine(xdrs, value);
     };

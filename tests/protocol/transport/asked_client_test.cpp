@@ -126,7 +126,7 @@ TEST_F(AskedClient, MayAnswerLate) {
   EXPECT_EQ(exchange->characteristics().refused, 0u);
 }
 
-// [xchar-3.1-d] The client has answered that smaller receives are pending. A request for still smaller ones waits
+// [xchar-3.1-d] The client has answered that smaller receives are pending. A request for still smaller receives waits
 // behind replies that are already planned, and times out there: the pending limit stays.
 TEST_F(AskedClient, KeepsTheLimitThatIsPending) {
   respond(ask(12288), {0, 0, 1, 1});
@@ -151,8 +151,8 @@ TEST_F(AskedClient, KeepsTheLimitThatIsPending) {
   EXPECT_TRUE(is_sent_inline(14000));
 }
 
-// [xchar-3.1-d] The pending limit also stays when later requests for larger receives time out: one is not answered, the
-// other is never sent.
+// [xchar-3.1-d] The pending limit also stays when two later requests for larger receives time out. One request is sent
+// and not answered; the other request is never sent.
 TEST_F(AskedClient, KeepsTheLimitThatIsPendingBehindLaterRequests) {
   respond(ask(8192), {0, 0, 1, 1});
   await_end();
@@ -262,8 +262,8 @@ class ClientOfASmallServer : public AskingClient {
   std::vector<std::unique_ptr<transport::Client>> others;
 };
 
-// [xchar-6.2-a] the server sends its experiment in UPD_XCHAR: a client that treats it as malformed keeps its
-// connection, and does not receive it again
+// [xchar-6.2-a] the server sends its experimental characteristic in UPD_XCHAR: a client that treats this as malformed
+// keeps its connection, and does not receive the characteristic again
 TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(asked_for(16384), kPending);
   EXPECT_EQ(answers(option(call_until(kRequest), kResponse, {0, 0, 0}, 1)).size(), 1u);
@@ -274,7 +274,7 @@ TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(to_hex(content()), "ffffff010000000c72706372646d61310000100000000000")
       << "an offer of receives of 4096 bytes";
   peer.send(words({xid, 2, 8, 4, 2}));
-  // The server checks again, and sends the experiment to another client, whose receives are larger now.
+  // The server checks again, and sends the characteristic to another client, whose receives are larger now.
   transport::CharacteristicsExchange& other = others.front()->exchange();
   other.async_request({.receive_buffer_size = 8192}, [](error_code why, ChangeOutcome of) {
     EXPECT_FALSE(why);

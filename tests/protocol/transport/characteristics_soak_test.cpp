@@ -32,7 +32,7 @@ struct Tally {
   std::uint64_t updates = 0;
 };
 
-/// A client and a server. The seed determines their options and what happens to them.
+/// A client and a server. The seed determines their options and all events.
 class Life {
  public:
   Life(std::uint32_t seed, std::uint32_t calls)

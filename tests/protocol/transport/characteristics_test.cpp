@@ -477,7 +477,7 @@ TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   }
 }
 
-// While there are no calls, the receives shrink to the first size: empty requests consume the larger ones.
+// While there are no calls, the receives shrink to the first size: empty requests consume the larger receives.
 TEST_F(Exchanges, ShrinkWhenIdle) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;

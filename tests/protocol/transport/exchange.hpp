@@ -54,7 +54,7 @@ class ShapedCall final : public transport::Call {
   std::vector<boost::container::small_vector<BufferRef, 4>> items_;
 };
 
-/// Serves calls of any shape.
+/// Serves calls of any Shape.
 class ShapedHandler : public transport::CallHandler {
  public:
   void on_call(transport::IncomingCall& call) noexcept override;

@@ -16,13 +16,13 @@ using transport::ExchangeState;
 using transport::TransportError;
 using transport::VersionChoice;
 
-/// Returns UPD_XCHAR with this implementation's experiment: an offer of smaller receives.
+/// Returns UPD_XCHAR with this implementation's experimental characteristic: an offer of smaller receives.
 Bytes smaller_receives(std::uint32_t size) {
   return option(22, kUpdate, {0xffffff01, 12, 0x72706372, 0x646d6131, size, 0});
 }
 
-/// Returns UPD_XCHAR with other experiments that use the same code: with another length, with another name, without a
-/// value.
+/// Returns UPD_XCHAR with other characteristics that use the same code: with another length, with another name, without
+/// a value.
 std::vector<Bytes> other_experiments() {
   return {option(22, kUpdate, {0xffffff01, 4, 8192, 0}), option(22, kUpdate, {0xffffff01, 12, 0, 0, 8192, 0}),
           option(22, kUpdate, {0xffffff01, 16, 0x72706372, 0x646d6131, 8192, 0, 0}),
@@ -104,7 +104,7 @@ TEST_F(HostileClient, AnswersWithoutAQuestion) {
 }
 
 // A client offers to make its receives smaller. The server cannot tell whether they would then suffice for its replies,
-// so it never requests smaller ones.
+// so it never requests smaller receives.
 TEST_F(HostileClient, OffersOfSmallerReceives) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
@@ -540,8 +540,8 @@ class HostileServerOfAnAdaptiveClient : public HostileServer {
   HostileServerOfAnAdaptiveClient() : HostileServer(true) {}
 };
 
-// A server offers to make its receives smaller. If they are larger than at first, the client requests the first size,
-// whatever smaller size is offered.
+// A server offers to make its receives smaller. If the receives have grown, the client requests their first size,
+// whatever size the server offers.
 TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
   begin();
   const auto offer = [this](std::uint32_t size) {

@@ -75,7 +75,7 @@ TEST_F(ResponderTest, NotAnswered) {
 }
 
 // [8166-4.5-c] a malformed message may be a reply to a reverse call, so it receives no answer: the client could take
-// the answer for one to its own call of the same XID
+// the answer for an answer to its own call of the same XID
 TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
   start();
   std::shared_ptr<transport::ReverseRequester> reverse;

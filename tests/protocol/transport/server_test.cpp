@@ -36,8 +36,8 @@ TEST(Server, LimitsConnections) {
   }
 }
 
-// An idle connection is evicted for a new one. A connection with a call in progress is not, however long the call
-// takes.
+// An idle connection is evicted for a new one. A connection with a call in progress is not evicted, however long the
+// call takes.
 TEST(Server, IdleConnectionsGiveWay) {
   for (const bool per_peer : {false, true}) {
     SCOPED_TRACE(per_peer);
@@ -316,7 +316,7 @@ TEST(Server, DestroyedWithCallsInProgress) {
   sides.client.reset();  // ends the calls before they are destroyed
 }
 
-// A server is restarted: the new one serves the calls that the old one left unanswered.
+// A server is restarted: the new server serves the calls that the old server left unanswered.
 TEST(Server, Restarts) {
   BothSides sides;
   const auto first = sides.make({});

@@ -94,7 +94,7 @@ TEST_F(CallPlanTest, ChunksEnlargeTheHeader) {
   ASSERT_EQ(out.header.chunks.reads.size(), 2u);
   EXPECT_EQ(out.header.chunks.reads[0].position, 0u);
   EXPECT_EQ(out.header.chunks.reads[1].position, 976u);
-  // So does a Write list.
+  // A Write list also makes the header longer.
   ASSERT_FALSE(plan(memory.message(976, {}), result({5000})));
   EXPECT_EQ(out.header.procedure, wire::Procedure::nomsg);
 }

@@ -153,7 +153,7 @@ TEST(Negotiation, Rejection) {
   EXPECT_EQ(reply.kind, StartupFrame::Kind::reply);
 }
 
-// [6581-9.2-c] [6581-9.2-h] in the client-server model B, C and D are ignored
+// [6581-9.2-c] [6581-9.2-h] in the client-server model the flags B, C and D are ignored
 TEST(Negotiation, ClientServerModel) {
   StartupFrame asked = request(4, 4);
   asked.enhanced->write_rtr = true;

@@ -242,7 +242,7 @@ TEST(Startup, EnhancedData) {
   EXPECT_EQ(frame.enhanced, (EnhancedData{true, true, false, false, 16, 16}));
 }
 
-// [5044-7.1.1-b] any wrong bit of the key; [5044-7.1.2-i] the key of the other kind
+// [5044-7.1.1-b] any wrong bit of the key; [5044-7.1.2-i] the key of a Request where a Reply is expected
 TEST(Startup, WrongKeys) {
   Bytes octets = test::load_vectors("stack.hex").at("mpa_req");
   StartupFrame frame;

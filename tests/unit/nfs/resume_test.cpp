@@ -238,7 +238,7 @@ class Resume : public testing::Test {
   int setattrs_ = 0;
 };
 
-/// Changes the effective user to one that file modes bind, as they do not bind root; restores root at the end.
+/// Changes the effective user from root to another user, as file modes do not restrict root; its end restores root.
 class AsUser {
  public:
   AsUser() : done_(::seteuid(1234) == 0) {}
@@ -357,7 +357,7 @@ TEST_F(Resume, AnErrorBeforeTheFirstStrideRestoresTheMode) {
 }
 
 TEST_F(Resume, AnUnfinishedFileIsWriteProtectedAndCanBeResumed) {
-  // Modes of files do not bind root.
+  // File modes do not restrict root.
   std::optional<AsUser> user;
   if (::geteuid() == 0) {
     ASSERT_EQ(::chown(folder_.c_str(), 1234, 1234), 0);

@@ -42,7 +42,7 @@ class BindMount : public FileSystemTest {
   }
 
   void serve() {
-    fs_.reset();  // lets go of the file of places
+    fs_.reset();  // closes the file of remembered places
     PosixOptions options;
     options.root = point_;
     options.hint_file = places();

@@ -20,7 +20,7 @@ TEST_P(Listing, EveryNameOnce) {
   for (const std::size_t per_reply : {1u, 7u, 1000u, 5000u}) EXPECT_EQ(list(root_, per_reply), expected);
 }
 
-// A listing contains each name that exists throughout exactly once, whatever is added and removed meanwhile.
+// A listing contains each name that exists during the whole listing exactly once, whatever names are added and removed.
 TEST_P(Listing, ChangesMeanwhileLoseNothing) {
   std::set<std::string> lasting;
   for (int i = 0; i < 10'000; ++i) {

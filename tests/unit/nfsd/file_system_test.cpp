@@ -13,7 +13,7 @@ std::string name_of(Kind kind) {
 }
 
 std::unique_ptr<FileSystem> FileSystemTest::make() {
-  fs_.reset();  // lets go of the file of places
+  fs_.reset();  // closes the file of remembered places
   if (GetParam() == Kind::memory) return make_memory_file_system(pages_);
   PosixOptions options;
   options.root = directory_.path();

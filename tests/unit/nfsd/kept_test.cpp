@@ -359,7 +359,7 @@ TEST_P(Kept, AnswersAreNeverOlderThanACompletedChange) {
       fs_->tidy();
     }
   });
-  // Local programs make every second change, clients the rest.
+  // Local programs make every second change, and clients make the other changes.
   for (std::uint64_t at = 4; at < 200 || answers < 100; ++at) {
     if (at % 2 == 0) {
       EXPECT_EQ(write(file_, at, "x").status, Status::ok);

@@ -80,7 +80,7 @@ void on_overlay(Test test, Overlay::Layers layers = Overlay::Layers::on_two_file
 }
 
 void restart(const Overlay& overlay, std::unique_ptr<FileSystem>& fs) {
-  fs.reset();  // lets go of the file of places
+  fs.reset();  // closes the file of remembered places
   fs = overlay.serve();
 }
 

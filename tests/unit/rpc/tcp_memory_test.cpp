@@ -163,7 +163,7 @@ TEST(TcpMemory, AConnectionThatTakesNoRepliesIsClosedWhenOthersWait) {
   asio::async_write(deaf, asio::buffer(calls), [](error_code, std::size_t) {});
   bed.run([](MemoryBed& b) -> asio::awaitable<void> {
     tcp::socket reader = b.connect_from("127.0.0.2");
-    const test::Bytes call = read_of(20000);  // more memory than the connection that reads no replies leaves
+    const test::Bytes call = read_of(20000);  // needs memory that `deaf` holds
     test::Bytes reply(4);
     while (b.server->counters().connections != 1 || b.server->counters().accepted != 2) {
       co_await asio::async_write(reader, asio::buffer(call), asio::use_awaitable);

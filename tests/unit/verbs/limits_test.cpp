@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A quarter of zero would make the timer fire continuously.
+// The timer's period is a quarter of the keepalive time: with a time of zero it would fire continuously.
 TEST(VerbsOptions, TheKeepaliveTimeIsASecondAtLeast) {
   EXPECT_EQ(within_bounds({.keepalive = seconds(0)}).keepalive, seconds(1));
   EXPECT_EQ(within_bounds({.keepalive = seconds(-5)}).keepalive, seconds(1));

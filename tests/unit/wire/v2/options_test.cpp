@@ -159,8 +159,8 @@ TEST(Options, Subsets) {
   EXPECT_EQ(response.done.words().size(), kMaxCharacteristics / 32) << "positions beyond the limit are dropped";
 }
 
-// [xchar-6.2-a] this implementation's experiment. An experiment of another implementation with the same code is not
-// mistaken for it.
+// [xchar-6.2-a] this implementation's experimental characteristic; a characteristic of another implementation with the
+// same code is not mistaken for it
 TEST(Options, SmallerReceives) {
   const SmallerReceives wanted(4096);
   check("update_experiment", UpdateOption{wanted.characteristic(), false});
