@@ -61,21 +61,26 @@ void TcpCall::send(Handler handler) {
   owner_->write(*this);
 }
 
-void TcpCall::gather(std::vector<std::span<const std::byte>>& out) noexcept {
+void TcpCall::gather(std::vector<std::span<const std::byte>>& out, std::size_t skipped) {
   static constexpr std::array<std::byte, 3> kPad{};
+  const auto add = [&](std::span<const std::byte> part) {
+    const std::size_t skip = std::min(skipped, part.size());
+    skipped -= skip;
+    if (skip != part.size()) out.push_back(part.subspan(skip));
+  };
   const Payload& message = reply_.payload();
   Writer(mark_).u32(kLastFragment | message.length);
-  out.emplace_back(mark_);
+  add(mark_);
   auto item = message.items.begin();
   const auto items_before = [&](std::uint32_t position) {
     for (; item != message.items.end() && item->position < position; ++item) {
-      for (const BufferRef& part : item->parts) out.push_back(part.octets());
-      out.push_back(std::span(kPad).first(pad4(item->length) - item->length));
+      for (const BufferRef& part : item->parts) add(part.octets());
+      add(std::span(kPad).first(pad4(item->length) - item->length));
     }
   };
   for (const PayloadPiece& piece : message.pieces) {
     items_before(piece.position);
-    out.push_back(piece.octets.octets());
+    add(piece.octets.octets());
   }
   items_before(UINT32_MAX);
 }

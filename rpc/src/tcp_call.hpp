@@ -39,8 +39,10 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   std::size_t give_up() noexcept;
   /// Runs the handler and ends the call: the reply has been written or lost.
   void written(error_code status) noexcept;
-  /// Appends the reply with its record mark, in order.
-  void gather(std::vector<std::span<const std::byte>>& out) noexcept;
+  /// Appends the reply with its record mark, in order, without its first `skipped` bytes.
+  void gather(std::vector<std::span<const std::byte>>& out, std::size_t skipped);
+  /// Bytes of the reply with its record mark.
+  std::size_t reply_size() const noexcept { return sizeof(mark_) + reply_.payload().length; }
 
   /// What this call holds of the budgets for reply data and for records, in bytes.
   std::size_t reserved = 0;

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: at most one read and one write are outstanding, and a timer that checks for progress. Without calls the
-// timer sleeps until the connection has been idle for too long; the next record wakes it.
+// Operation: at most one read and one wait for room in the socket are outstanding, and a timer checks for progress.
+// Replies are written to the socket directly. Without calls the timer sleeps until the connection has been idle for too
+// long; the next record wakes it.
 // Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
 // Error handling: any error closes the connection; its calls live on, and their replies are dropped.
 #include "tcp_connection.hpp"
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
-#include <boost/asio/write.hpp>
+#include <array>
+#include <boost/asio/post.hpp>
+#include <cerrno>
 
 #include "rpcrdma/connection/error.hpp"
 
 namespace rpcrdma::rpc {
 
 using boost::asio::ip::tcp;
-/// Bytes per system call.
-constexpr std::size_t kStep = 1u << 20;
+/// Limits of one system call. The event loop serves other connections before the next one.
+constexpr std::size_t kMostBytes = 1u << 20;
+constexpr std::size_t kMostParts = 128;
 
 TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket socket, fabric::Endpoint peer)
     : worker_(std::move(worker)),
@@ -117,23 +122,35 @@ bool TcpConnection::may_read() const noexcept {
 void TcpConnection::read_next() {
   if (!may_read()) return;
   reading_ = true;
-  reader_.async_read(socket_, [self = shared_from_this()](error_code status) {
-    self->reading_ = false;
-    self->on_read(status);
-  });
+  reader_.async_read(socket_, [self = shared_from_this()](error_code status) { self->on_read(status); });
 }
 
 void TcpConnection::on_read(error_code status) {
-  // Calls that arrive during shutdown stay unread: the peer sends them on its next connection.
-  if (draining_ && serving_ != 0) return;
-  if (status || !open_ || draining_) return close();
-  if (reader_.wanted() != 0) return await_room();
-  on_record();
-  read_next();
+  const auto alive = shared_from_this();
+  receiving_ = true;
+  for (std::optional<error_code> end = status; end;) {
+    // Calls that arrive during shutdown stay unread: the peer sends them on its next connection.
+    if (draining_ && serving_ != 0) break;
+    if (*end || !open_ || draining_) {
+      close();
+      break;
+    }
+    if (reader_.wanted() != 0) {
+      await_room();
+      break;
+    }
+    on_record();
+    reading_ = false;
+    if (!may_read()) break;
+    reading_ = true;
+    end = reader_.read_received();
+    if (!end) reader_.async_go_on(socket_, [self = alive](error_code next) { self->on_read(next); });
+  }
+  receiving_ = false;
+  flush();
 }
 
 void TcpConnection::await_room() {
-  reading_ = true;
   awaits_room_ = shared_from_this();
   record_share_.acquire(*this, reader_.wanted());
 }
@@ -142,10 +159,7 @@ void TcpConnection::on_budget(std::size_t bytes) noexcept {
   const auto self = std::exchange(awaits_room_, {});
   record_reserved_ = bytes;
   reader_.use(worker_->record_store.take(bytes));
-  reader_.async_go_on(socket_, [self](error_code status) {
-    self->reading_ = false;
-    self->on_read(status);
-  });
+  reader_.async_go_on(socket_, [self](error_code status) { self->on_read(status); });
 }
 
 /// Bytes of replies that the peer's host has acknowledged.
@@ -191,35 +205,75 @@ void TcpConnection::reserve(TcpCall& call, std::uint32_t bytes, transport::Incom
 
 void TcpConnection::write(TcpCall& call) noexcept {
   replies_.push_back(&call);
-  write_next();
+  if (!receiving_ && !writing_) flush_soon();
 }
 
-void TcpConnection::write_next() {
-  const auto alive = shared_from_this();  // the last call may drop the last reference
-  while (!open_ && !writing_ && !replies_.empty()) {
-    TcpCall* call = replies_.front();
-    replies_.pop_front();
-    call->written(transport::TransportError::connection_lost);
-  }
-  if (writing_ || replies_.empty()) return;
-  writing_ = true;
-  written_before_ = written_;
-  gather_.clear();
-  buffers_.clear();
-  replies_.front()->gather(gather_);
-  for (const auto part : gather_) buffers_.emplace_back(part.data(), part.size());
-  const auto all = [this](error_code status, std::size_t bytes) {
-    written_ = written_before_ + bytes;
-    return status ? 0 : kStep;
-  };
-  boost::asio::async_write(socket_, buffers_, all, [self = shared_from_this()](error_code status, std::size_t) {
-    TcpCall* call = self->replies_.front();
-    self->replies_.pop_front();
-    self->writing_ = false;
-    if (status) self->close();
-    call->written(status);
-    self->write_next();
+void TcpConnection::flush_soon() {
+  if (std::exchange(flush_posted_, true)) return;
+  boost::asio::post(worker_->context(), [self = shared_from_this()] {
+    self->flush_posted_ = false;
+    self->flush();
   });
+}
+
+void TcpConnection::flush() {
+  if (writing_ || replies_.empty()) return;
+  const auto alive = shared_from_this();  // the last call may drop the last reference
+  error_code status = transport::TransportError::connection_lost;
+  std::size_t sent = open_ ? send_replies(status) : 0;
+  if (status == boost::asio::error::would_block) {
+    writing_ = true;
+    socket_.async_wait(tcp::socket::wait_write, [self = alive](error_code failed) {
+      self->writing_ = false;
+      if (failed) self->close();
+      self->flush();
+    });
+  } else if (status) {
+    close();
+  }
+  written_ += sent;
+  sent += front_written_;
+  while (!replies_.empty()) {
+    TcpCall* const call = replies_.front();
+    const bool complete = sent >= call->reply_size();
+    if (!complete && open_) break;
+    sent = complete ? sent - call->reply_size() : 0;
+    replies_.pop_front();
+    call->written(complete ? error_code() : transport::TransportError::connection_lost);
+  }
+  front_written_ = sent;
+  if (!replies_.empty() && !writing_) flush_soon();
+}
+
+/// Returns the number of bytes that the socket has taken. `status` is would_block if it takes no more at present.
+std::size_t TcpConnection::send_replies(error_code& status) {
+  gather_.clear();
+  std::size_t bytes = 0;
+  for (TcpCall* const call : replies_) {
+    const std::size_t skipped = call == replies_.front() ? front_written_ : 0;
+    if (bytes >= kMostBytes || gather_.size() >= kMostParts) break;
+    call->gather(gather_, skipped);
+    bytes += call->reply_size() - skipped;
+  }
+  std::array<iovec, kMostParts> parts;
+  std::size_t offered = 0;
+  msghdr message{};
+  message.msg_iov = parts.data();
+  for (const auto part : gather_) {
+    if (message.msg_iovlen == parts.size() || offered >= kMostBytes) break;
+    const std::size_t size = std::min(part.size(), kMostBytes - offered);
+    parts[message.msg_iovlen++] = {const_cast<std::byte*>(part.data()), size};
+    offered += size;
+  }
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  status = {};
+  if (sent < 0) status = error_code(errno, boost::system::system_category());
+  const std::size_t taken = sent < 0 ? 0 : static_cast<std::size_t>(sent);
+  if (sent >= 0 && taken < offered) status = boost::asio::error::would_block;
+  return taken;
 }
 
 }  // namespace rpcrdma::rpc

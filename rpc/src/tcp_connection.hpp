@@ -34,8 +34,8 @@ class Standstill {
 };
 
 /// Reads records one after the other and hands each to the handler; writes the replies in the order in which they are
-/// made. Stops reading while the connection has reached its limit of calls or of bytes of calls. Shared by its
-/// outstanding operations and its calls.
+/// made, as many as there are with one system call. Stops reading while the connection has reached its limit of calls
+/// or of bytes of calls. Shared by its outstanding operations and its calls.
 class TcpConnection final : public TcpCallOwner,
                             public std::enable_shared_from_this<TcpConnection>,
                             private BudgetWaiter {
@@ -67,7 +67,9 @@ class TcpConnection final : public TcpCallOwner,
   void on_budget(std::size_t bytes) noexcept override;
   std::uint64_t acknowledged() noexcept;
   void on_record();
-  void write_next();
+  void flush_soon();
+  void flush();
+  std::size_t send_replies(error_code& status);
   bool may_read() const noexcept;
   void watch();
   void on_tick();
@@ -83,7 +85,9 @@ class TcpConnection final : public TcpCallOwner,
   bool open_ = true;
   bool draining_ = false;
   bool reading_ = false;
-  bool writing_ = false;
+  bool writing_ = false;    // waits until the socket takes more bytes
+  bool receiving_ = false;  // hands records to the handler: their replies are flushed together afterwards
+  bool flush_posted_ = false;
   bool sleeps_ = false;  // true if the timer waits for the idle timeout
   std::uint64_t calls_taken_ = 0;
   std::uint32_t serving_ = 0;
@@ -93,12 +97,11 @@ class TcpConnection final : public TcpCallOwner,
   Standstill reading_stands_;
   Standstill writing_stands_;
   Standstill idle_;
-  std::uint64_t written_ = 0;  // bytes written to the socket
-  std::uint64_t written_before_ = 0;
+  std::uint64_t written_ = 0;      // bytes written to the socket
+  std::size_t front_written_ = 0;  // bytes of the first reply that are written
   Recycler<TcpCall> calls_;
   std::deque<TcpCall*> replies_;
   std::vector<std::span<const std::byte>> gather_;
-  std::vector<boost::asio::const_buffer> buffers_;
 };
 
 }  // namespace rpcrdma::rpc

@@ -34,11 +34,14 @@ class RecordReader {
   /// object and the socket alive. It does not run before this returns.
   template <class Handler>
   void async_read(boost::asio::ip::tcp::socket& socket, Handler handler) {
-    if (record_.capacity() == 0) record_.swap(small_);
-    record_.clear();
-    partial_ = false;
-    granted_ = room_;
+    begin();
     async_go_on(socket, std::move(handler));
+  }
+  /// As async_read(), without waiting: returns how the read ends if the bytes received so far suffice. If nothing is
+  /// returned, async_go_on() must follow.
+  std::optional<error_code> read_received() {
+    begin();
+    return parse();
   }
   /// The memory required to continue the record; 0 if it is complete.
   std::size_t wanted() const noexcept { return wanted_; }
@@ -87,6 +90,12 @@ class RecordReader {
   /// Bytes that one receive may read ahead. A longer fragment is received in place.
   static constexpr std::size_t kAhead = 4096;
 
+  void begin() {
+    if (record_.capacity() == 0) record_.swap(small_);
+    record_.clear();
+    partial_ = false;
+    granted_ = room_;
+  }
   /// Takes what has been received. Returns how the read ends, or nothing if it needs more bytes.
   std::optional<error_code> parse() {
     for (;;) {

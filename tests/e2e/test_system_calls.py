@@ -17,8 +17,8 @@ from kit import nfs
 from kit.case import Case
 from kit.fabric import iwarp_only
 from kit.namespace import missing_tools
-from kit.rpc import ACCESS, GETATTR, LOOKUP, NFS, REMOVE, opaque
-from kit.tcp import TcpPeer
+from kit.rpc import ACCESS, GETATTR, LOOKUP, NFS, REMOVE, call, opaque
+from kit.tcp import TcpPeer, record
 from kit.waiting import wait_until
 
 WAITS = "epoll_wait,epoll_pwait,sched_yield,futex,restart_syscall,clock_nanosleep,poll,ppoll"
@@ -63,11 +63,12 @@ class SystemCalls(Case):
         results = self.peer.results(NFS, 3, procedure, arguments, uid=USER, gid=USER)
         self.assertEqual(struct.unpack_from(">I", results)[0], nfs.OK)
 
-    def counted(self, calls):
-        """The number of system calls per call, by name; the first few calls are not counted."""
+    def counted(self, calls, ask=None):
+        """The number of system calls for each of `calls`, by name; the first few calls are not counted."""
+        ask = ask or (lambda one: self.ask(*one))
         warm, measured = calls[:3], calls[3:]
-        for call in warm:
-            self.ask(*call)
+        for one in warm:
+            ask(one)
         output = self.folder / "strace"
         command = ["strace", "-f", "-c", "-e", "trace=!" + WAITS, "-o", str(output), "-p", str(self.one.pid)]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as strace:
@@ -75,27 +76,41 @@ class SystemCalls(Case):
             if "attached" not in first:
                 strace.kill()
                 self.skipTest("NOT CHECKED: tracing is not permitted here: " + first)
-            for call in measured:
-                self.ask(*call)
+            for one in measured:
+                ask(one)
             strace.send_signal(signal.SIGINT)
         rows = [line.split() for line in output.read_text().splitlines()]
         table = {row[-1]: int(row[3]) / len(measured) for row in rows if len(row) >= 5 and row[3].isdigit()}
         table.pop("total", None)
-        self.assertGreaterEqual(table.get("sendmsg", 0), 0.9, f"about one reply each: {table}")
         return table
 
     def assert_at_most(self, bound, calls):
         table = self.counted(calls)
+        self.assertGreaterEqual(table.get("sendmsg", 0), 0.9, f"about one reply each: {table}")
         self.assertLessEqual(sum(table.values()), bound + 0.9, table)
         return table
 
     def test_reads_of_what_is_in_memory(self):
         access = (ACCESS, opaque(self.file) + struct.pack(">I", 63))
         look_up = (LOOKUP, nfs.place(self.sub, b"file"))
-        for bound, call in ((5, (GETATTR, opaque(self.file))), (5, access), (6, look_up)):
-            with self.subTest(procedure=call[0]):
-                table = self.assert_at_most(bound, [call] * CALLS)
+        for bound, one in ((5, (GETATTR, opaque(self.file))), (5, access), (6, look_up)):
+            with self.subTest(procedure=one[0]):
+                table = self.assert_at_most(bound, [one] * CALLS)
                 self.assertLess(table.get("epoll_ctl", 0), 0.1, "no call moves to another thread")
+
+    def test_calls_that_arrive_together(self):
+        """They are received together, and their replies are sent together."""
+        together = 20
+        batch = b"".join(record(call(xid, NFS, 3, GETATTR, opaque(self.file), uid=USER, gid=USER))
+                         for xid in range(together))
+
+        def ask(_):
+            self.peer.socket.sendall(batch)
+            self.assertEqual([self.peer.reply()[:4] for _ in range(together)],
+                             [struct.pack(">I", xid) for xid in range(together)])
+
+        table = self.counted(range(CALLS), ask)
+        self.assertLess(table["sendmsg"], together / 2, table)
 
     def test_changes_of_names(self):
         held = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="ascii")).group(1), 16)

@@ -338,6 +338,47 @@ TEST(TcpTest, APeerThatTakesNoRepliesTimesOut) {
   EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 0; }));
 }
 
+TEST(TcpTest, ASlowReaderReceivesAllRepliesWholeAndInOrder) {
+  constexpr std::uint32_t kCalls = 2000;  // more bytes of replies than the buffers of both sockets hold
+  TcpBed bed;
+  bed.dispatcher.on<nfs3::Read>([](ServerCall<nfs3::Read> call) { call.reply(sample<READ3res>()); },
+                                AuthRequirement::none);
+  asio::ip::tcp::socket slow(bed.context);
+  bed.run([](TcpBed& b, asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+    const asio::ip::tcp::endpoint server = b.endpoint;
+    socket.open(server.protocol());
+    socket.set_option(asio::socket_base::receive_buffer_size(4096));
+    co_await socket.async_connect(server, asio::use_awaitable);
+  }(bed, slow));
+  asio::co_spawn(
+      bed.context,
+      [](asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+        test::Bytes calls;
+        for (std::uint32_t xid = 0; xid < kCalls; ++xid) {
+          const test::Bytes one = read_record(xid);
+          calls.insert(calls.end(), one.begin(), one.end());
+        }
+        co_await asio::async_write(socket, asio::buffer(calls), asio::use_awaitable);
+      }(slow),
+      asio::detached);
+  bed.run([](asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+    test::Bytes expected;
+    for (std::uint32_t xid = 0; xid < kCalls; ++xid) {
+      test::Bytes reply(4);
+      co_await asio::async_read(socket, asio::buffer(reply), asio::use_awaitable);
+      reply.resize(4 + (Reader(reply).u32() & 0x7fffffff));
+      co_await asio::async_read(socket, asio::buffer(reply) + 4, asio::use_awaitable);
+      if (xid == 0) expected = reply;
+      Writer(std::span(expected).subspan(4, 4)).u32(xid);
+      if (reply != expected) {
+        ADD_FAILURE() << "reply " << xid << " differs";
+        co_return;
+      }
+    }
+    EXPECT_GT(expected.size(), test::file_data().size());
+  }(slow));
+}
+
 TEST(TcpTest, DataForRepliesIsBounded) {
   TcpBed bed({.bulk_budget = 1600000});
   std::vector<ServerCall<nfs3::Read>> granted;
