@@ -67,7 +67,7 @@ DecodeResult decode_optional(Reader& in, std::size_t message_size, Header& out) 
   return message_size - in.remaining();
 }
 
-/// What encode() refuses to send.
+/// False for a header that encode() refuses.
 bool sendable(const Header& header) noexcept {
   const bool two = header.version >= kVersionTwo;
   switch (header.procedure) {
@@ -151,11 +151,12 @@ DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits) {
   out.version = in.u32();
   out.credits = in.u32();
   out.procedure = static_cast<Procedure>(in.u32());
-  // An RDMA_ERROR may be shorter than the smallest header, and has the version of the message that it refuses.
+  // An RDMA_ERROR may be shorter than the smallest header of other messages. Its version is that of the message that
+  // its sender refuses.
   if (out.procedure == Procedure::error) return decode_error_body(in, message.size(), out);
-  // [8166-4.5-a] discarded before it is parsed
+  // [8166-4.5-a] a message shorter than a header is discarded
   if (message.size() < kMinHeader) return WireError::too_short;
-  // [8166-4.2.2-a] only versions that this receiver accepts
+  // [8166-4.2.2-a] refuses versions that this receiver does not support
   if (out.version < limits.lowest_version || out.version > limits.highest_version) return WireError::bad_version;
   const bool two = out.version >= kVersionTwo;
   switch (out.procedure) {

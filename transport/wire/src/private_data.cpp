@@ -36,7 +36,7 @@ std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept
 }
 
 std::optional<PrivateData> find_private_data(Octets received) noexcept {
-  // [8797-5.2-b] at any offset; [8797-5.2-c] only where the whole structure fits
+  // [8797-5.2-b] the structure may begin at any offset; [8797-5.2-c] the whole structure must fit
   for (; received.size() >= kPrivateDataSize; received = received.subspan(1)) {
     Reader reader(received);
     if (reader.u32() != kFormatIdentifier || reader.u8() != kFormatVersion) continue;

@@ -14,8 +14,8 @@ namespace rpcrdma::fabric::iwarp {
 using Socket = boost::asio::ip::tcp::socket;
 using Acceptor = boost::asio::ip::tcp::acceptor;
 
-/// Configures a Socket or an Acceptor: no Nagle delay, non-blocking, keepalive. A connection inherits the options of
-/// its acceptor, except that it is blocking.
+/// Configures a Socket or an Acceptor: no Nagle delay, non-blocking, keepalive. An accepted connection inherits these
+/// options, except that it is blocking.
 template <class AnySocket>
 error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
 /// Limits the send buffer of a connection within the host, so that sent data is still in the processor's cache when the
@@ -28,9 +28,9 @@ error_code write_all(int socket, Octets octets) noexcept;
 /// Whether close() ends the connection in an orderly way: the peer's host has acknowledged all that was sent, and
 /// nothing is unread, which would cause a reset.
 bool is_quiet(Socket& socket) noexcept;
-/// Closes so that the peer sees a reset.
+/// Closes the connection with a TCP reset.
 void reset(Socket& socket) noexcept;
-/// The TCP segment size of the path now; 0 if unknown.
+/// The present TCP segment size of the path; 0 if unknown.
 std::uint32_t segment_size(Socket& socket) noexcept;
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -42,7 +42,7 @@ class End : public std::enable_shared_from_this<End> {
   void quiesce() noexcept;
   /// Ends both sides.
   void lose_device();
-  /// Ends this side: flushes what is outstanding; on_disconnected(why) follows.
+  /// Ends this side: flushes all outstanding work; on_disconnected(why) follows.
   void die(error_code why) noexcept;
 
   // Turns (end_frames.cpp, end_arrive.cpp, end_complete.cpp).

@@ -18,7 +18,7 @@ struct Frame {
   std::uint32_t handle = 0;
   std::uint64_t offset = 0;
   std::optional<std::uint32_t> invalidate;
-  bool counted = false;                  ///< as a frame that has arrived
+  bool counted = false;                  ///< counted as a frame that has arrived
   std::shared_ptr<WindowState> revoked;  ///< invalidated by this Send, which waits until the window has no pins
   Pin pin;                               ///< held while a Write is half placed, or a Read waits for its answer
 };

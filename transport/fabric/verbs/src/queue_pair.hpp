@@ -15,9 +15,9 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A reliable connection on rdma_cm: its device objects and its state (queue_pair_state.hpp). SendSide and ReceiveSide
-/// hold the outstanding work, WindowTable the windows; the dispatcher runs the callbacks, and PeerWatch decides about
-/// probes. The methods are spread over files by event: queue_pair.cpp (making, posting), establish.cpp (connecting,
-/// accepting), completions.cpp (polling), ending.cpp (every way to end).
+/// hold the outstanding work, WindowTable the windows. The dispatcher runs the callbacks, and PeerWatch decides when to
+/// probe the peer. The methods are spread over files by event: queue_pair.cpp (making, posting), establish.cpp
+/// (connecting, accepting), completions.cpp (polling), ending.cpp (every way to end).
 class VerbsQueuePair final : public QueuePair,
                              private CmHandler,
                              private CompletionHandler,
@@ -26,7 +26,7 @@ class VerbsQueuePair final : public QueuePair,
  public:
   enum class Role : std::uint8_t { connector, acceptor };
 
-  /// `request`: what the peer asked for, if this is the acceptor.
+  /// `request`: for an acceptor, the peer's request; for a connector, the peer's address.
   static Result<std::unique_ptr<QueuePair>> make(const std::shared_ptr<Core>& core, CmId id, Role role,
                                                  const ConnectionInfo& request, QueuePairOptions options,
                                                  QueuePairEvents& events);
@@ -49,7 +49,7 @@ class VerbsQueuePair final : public QueuePair,
   void abort() override;
   void quiesce() noexcept override;
 
-  /// Ends the connection, and releases all device objects: the device is gone. Runs no callback.
+  /// To be called when the device is lost. Ends the connection, and releases all device objects. Runs no callback.
   void on_device_lost();
 
  private:

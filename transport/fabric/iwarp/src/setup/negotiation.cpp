@@ -6,7 +6,8 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// The depth that a responder offers: min(wanted, ours), or no negotiation.
+/// The read depth in a responder's Reply: the smaller one of both depths, or no negotiation if the initiator does not
+/// negotiate.
 std::uint16_t grant(std::uint16_t wanted, std::uint16_t ours) noexcept {
   return wanted == kDepthNotNegotiated ? kDepthNotNegotiated : std::min(wanted, ours);
 }
@@ -34,10 +35,10 @@ Conclusion outcome(Conclusion::Outcome what) noexcept {
 
 /// Takes the read depths from the Reply; false if it requires more than this side supports.
 bool conclude_depths(const EnhancedData& reply, const SetupWishes& wishes, Agreement& agreement) noexcept {
-  // [6581-9.1-f] [6581-9.1-j] ORD is at most the responder's IRD, unless left to the ULPs
+  // [6581-9.1-f] [6581-9.1-j] ORD is at most the responder's IRD, unless the ULPs agree on it
   if (reply.inbound != kDepthNotNegotiated)
     agreement.outbound_reads = std::min<std::uint32_t>(wishes.outbound_reads, reply.inbound);
-  // [6581-9.1-e] [6581-9.1-j] IRD is at least the responder's ORD, unless left to the ULPs
+  // [6581-9.1-e] [6581-9.1-j] IRD is at least the responder's ORD, unless the ULPs agree on it
   if (reply.outbound != kDepthNotNegotiated) {
     if (reply.outbound > wishes.max_reads) return false;
     agreement.inbound_reads = std::max<std::uint32_t>(wishes.inbound_reads, reply.outbound);
@@ -124,7 +125,8 @@ StartupFrame make_rejection(const StartupFrame& request, Octets private_data) {
 
 Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, const SetupWishes& wishes) noexcept {
   if (reply.rejected) return outcome(Conclusion::Outcome::rejected);
-  // [6581-10-a] [6581-10-b] a Reply must be of the Request's kind
+  // [6581-10-a] [6581-10-b] the Reply must have the revision of the Request, and enhanced data only if the Request has
+  // them
   if (reply.revision != request.revision || reply.enhanced.has_value() != request.enhanced.has_value())
     return outcome(Conclusion::Outcome::malformed);
   Conclusion out;

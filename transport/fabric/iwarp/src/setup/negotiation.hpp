@@ -42,7 +42,7 @@ std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept;
 /// Whether this side supports the revision of the Request.
 bool acceptable(const StartupFrame& request) noexcept;
 
-/// The Reply that accepts `request`, and what is agreed with it.
+/// The Reply that accepts `request`. Sets `agreement` to the result of the negotiation.
 StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, Octets private_data,
                         Agreement& agreement);
 /// The Reply that rejects `request`.

@@ -20,19 +20,19 @@ class Exposures {
  public:
   explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}
 
-  // A window is created or destroyed.
+  // To be called when a window is created, or destroyed.
   void adopt(Exposure& exposure);
   void forget(Exposure& exposure) noexcept;
   bool owns(const Exposure& exposure) const noexcept { return exposure.owner == this; }
 
   Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
   void unbind(Exposure& exposure) noexcept;
-  /// The connection has ended: nothing is exposed or pinned any more.
+  /// To be called when the connection has ended. Afterwards nothing is exposed or pinned.
   void release() noexcept;
 
   /// For an RDMA Write: finds and pins the window that the segment names.
   Placement place_write(const DdpHeader& header, std::uint32_t payload) noexcept;
-  /// The segment is complete.
+  /// To be called when the segment that place_write() has placed is complete.
   void write_placed() noexcept;
 
   /// Finds the source of a Read Request that is not empty.

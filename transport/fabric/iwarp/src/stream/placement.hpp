@@ -5,7 +5,7 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Where the payload of a segment goes, or why the segment is refused.
+/// The place for the payload of a segment, or the reason why the segment is refused.
 struct Placement {
   std::byte* at = nullptr;  ///< null without a refusal: the payload is dropped
   const TerminateCode* refusal = nullptr;

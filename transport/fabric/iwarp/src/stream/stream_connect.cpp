@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a connector runs an Initiator; an acceptor answers its Request at once. Either way establish() follows.
+// Operation: a connector runs an Initiator; an acceptor answers its Request at once. After either, establish() runs.
 // Ownership: the socket comes from the Initiator or the Request.
 // Error handling: on_disconnected reports any failure.
 #include <algorithm>
@@ -104,7 +104,7 @@ std::uint32_t Stream::choose_mulpdu() {
   return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a]
 }
 
-// [6581-9.2-f] [6581-5-a] before any other work: the queue is still empty
+// [6581-9.2-f] [6581-5-a] the indication precedes all other work: the queue is still empty
 void Stream::post_ready_to_receive(ReadyToReceive kind) {
   switch (kind) {
     case ReadyToReceive::none: return;
@@ -115,9 +115,10 @@ void Stream::post_ready_to_receive(ReadyToReceive kind) {
   transmit();
 }
 
-/// Linux siw leaves an FPDU that directly follows its Reply unread until more bytes arrive, and an acceptor in the
-/// client-server model may not send before it has received an FPDU. On a slow host the nudge may arrive too early as
-/// well, hence the repetition.
+/// Sends an empty Write if no segment arrives within `after`, and again at growing intervals. Linux siw does not
+/// process an FPDU that directly follows its Reply until more bytes arrive, and an acceptor in the client-server model
+/// may not send before it has processed an FPDU. On a slow host the first empty Write may arrive too early as well;
+/// therefore it is repeated.
 void Stream::start_nudge_timer(std::chrono::milliseconds after) {
   timer_.expires_after(after);
   timer_.async_wait([weak = weak_from_this(), after](error_code error) {

@@ -45,7 +45,7 @@ void Stream::await_writable() {
                      boost::asio::bind_allocator(PostAllocator<void>(write_memory_), std::move(handler)));
 }
 
-/// All frames made so far are written.
+/// Called when all frames made so far have been written.
 void Stream::batch_written() noexcept {
   fabric_->counters.copied += writer_.take_copied();
   fabric_->counters.frames_sent += writer_.take_frames();

@@ -4,8 +4,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The running CRC32C of one FPDU (RFC 5044 section 4.4): reflected polynomial 0x82f63b78, preset and
-/// complemented with ones.
+/// The CRC32C of one FPDU, computed piece by piece (RFC 5044 section 4.4): reflected polynomial 0x82f63b78, preset to
+/// ones, and complemented at the end.
 class Crc32c {
  public:
   static constexpr std::size_t kSize = 4;

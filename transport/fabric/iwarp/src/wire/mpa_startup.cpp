@@ -71,7 +71,7 @@ StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, S
   Reader in(octets);
   const Octets key = in.octets(kKeySize);
   const Octets wanted = key_of(expected);
-  // [5044-7.1.1-b] [5044-7.1.2-i] a wrong key, such as the key of the frame that this side sends
+  // [5044-7.1.1-b] [5044-7.1.2-i] refuses a wrong key, such as the key of the frame that this side sends
   if (!std::equal(key.begin(), key.end(), wanted.begin(), wanted.end())) return StartupError::key;
   const std::uint8_t flags = in.u8();  // [5044-7.1.1-f] the reserved bits are ignored
   frame.kind = expected;

@@ -66,11 +66,11 @@ struct Terminate {
 
 void encode(const Terminate& message, Writer& out) noexcept;
 
-/// Reads a Terminate in the RFC's order of bits, or in the order of Linux siw on little-endian hosts, which
+/// Decodes a Terminate in the RFC's order of bits, or in the order that Linux siw uses on little-endian hosts, which
 /// swaps the nibbles of the first byte and has the header flags in the low bits. False if cut short.
 bool decode(Octets octets, Terminate& message) noexcept;
 
-/// Such as "DDP tagged buffer error: base or bounds violation (1/1/01)".
+/// A text such as "DDP tagged buffer error: base or bounds violation (1/1/01)".
 std::string describe(const TerminateCode& code);
 
 }  // namespace rpcrdma::fabric::iwarp

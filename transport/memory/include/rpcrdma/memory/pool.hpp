@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Registered memory: slabs registered once and cut into buffers, lent as move-only RegisteredBuffers.
+// Registered memory. A pool registers slabs once, cuts them into buffers, and lends the buffers as move-only
+// RegisteredBuffers.
 //
-// Ownership. A Pool owns its slabs and must outlive the buffers it lent. Use a Pool, and give its buffers
-// back, on its fabric's thread only; any thread may fill the bytes in between.
+// Ownership. A Pool owns its slabs and must outlive the buffers it lent. Only the fabric's thread may use a Pool and
+// return buffers to it; any thread may access the bytes of a lent buffer.
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -41,8 +42,8 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   friend class Pool;
   friend Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
   Pool* pool_ = nullptr;
-  Slab* slab_ = nullptr;                       // where the memory comes from; null after adopt()
-  std::unique_ptr<fabric::MemoryRegion> own_;  // application memory: a region of its own
+  Slab* slab_ = nullptr;                       // contains the buffer; null after adopt()
+  std::unique_ptr<fabric::MemoryRegion> own_;  // the registration of application memory, after adopt()
   BufferRef ref_;
 };
 

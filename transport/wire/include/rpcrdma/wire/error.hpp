@@ -5,8 +5,8 @@
 
 namespace rpcrdma::wire {
 
-/// What a receiver found wrong with an RPC-over-RDMA header. Which of these are answered, and by what,
-/// depends on the receiver's role (RFC 8166 section 4.5):
+/// What a receiver found wrong with an RPC-over-RDMA header. The answer depends on the receiver's role (RFC 8166
+/// section 4.5):
 ///
 ///     error               as Responder             as Requester
 ///     too_short           discard                  discard
@@ -20,9 +20,10 @@ namespace rpcrdma::wire {
 ///     bad_error           discard                  discard
 ///     bad_direction       RDMA_ERROR, ERR_CHUNK    discard
 ///     bad_option          RDMA_ERROR, ERR_CHUNK    discard
-///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard, unless it serves reverse calls
+///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard
 ///
-/// answered_with() below implements this table.
+/// A Requester that serves reverse calls answers `unsupported_option` as a Responder does. answered_with() implements
+/// the column of the Responder.
 enum class WireError {
   too_short = 1,      ///< shorter than the smallest header of its kind
   bad_version,        ///< a version that this receiver does not accept
