@@ -8,7 +8,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// XID and message type, which precede every chunk.
+/// The size of XID and message type, which precede every chunk.
 constexpr std::uint32_t kPrefix = 8;
 
 /// A stable insertion sort: lists are short and usually sorted, and std::stable_sort would allocate.
@@ -26,7 +26,7 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
   for (const wire::ReadSegment& read : sorted_) segments_.push_back(read.target);
   chunks_.clear();
   long_call_ = {};
-  std::uint64_t end = 0;  // where the previous chunk ends in the unreduced stream
+  std::uint64_t end = 0;  // the end of the previous chunk in the unreduced stream
   for (std::size_t first = 0, last = 0; first < sorted_.size(); first = last) {
     const std::uint32_t position = sorted_[first].position;
     std::uint64_t length = 0;
@@ -34,7 +34,7 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
     if (length > max_chunk) return false;  // [8166-8.1.4-a] [8166-3.4.4-c]
     const Chunk chunk{position, static_cast<std::uint32_t>(length), std::span(segments_).subspan(first, last - first)};
     if (position == 0) {
-      // In an RDMA_MSG the inline payload begins at position 0: the two would overlap.
+      // In an RDMA_MSG the inline payload begins at position 0, and would overlap this chunk.
       if (header.procedure != wire::Procedure::nomsg) return false;
       long_call_ = chunk;
       continue;
