@@ -89,6 +89,8 @@ using CharacteristicsHandler = UniqueFunction<void(error_code, ChangeOutcome), 1
 
 /// One side's exchange of characteristics. The object that Client::exchange() returns lives as long as the client, and
 /// refers to the client's current connection. IncomingCall::exchange() refers to the connection of the call.
+///
+/// Threads: the thread of the connection's io_context.
 class RPCRDMA_EXPORT CharacteristicsExchange {
  public:
   /// The characteristics of the current connection.

@@ -2,6 +2,8 @@
 #pragma once
 // One connection of the transport, of a client or a server: a queue pair with its negotiated thresholds, posted
 // receives, send credits and windows. Passes received messages on as calls or replies.
+//
+// Threads: everything here belongs to the thread of the fabric's io_context.
 #include <array>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
