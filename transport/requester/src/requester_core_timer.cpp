@@ -5,7 +5,6 @@
 // connection is aborted, because only a new connection helps, if the server has been silent for long, or if calls that
 // were given up hold all credits. The same happens if the server does not release the memory of a call that was given
 // up.
-// helps. The same happens when the server does not release the memory of a call that was given up.
 #include <algorithm>
 
 #include "requester_core.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each call has a thread. To cancel a call that is no longer wanted, a signal that the C library reserves
-// interrupts the wait in the kernel; the thread unwinds, and last() runs.
+// Operation. Each call has a thread. A call that is no longer wanted is cancelled: a signal that the C library reserves
+// interrupts the wait in the kernel, the thread unwinds, and last() runs.
 // Ownership. A job belongs to its thread and its owner. Threads that have ended are joined when the next thread starts
 // or when the io_context is destroyed. The destructor of the io_context also waits for calls that still block; the
 // process could not end before these calls return anyway.

@@ -30,12 +30,6 @@ struct LastingOptions {
 /// registrations take effect with the next device. A timer keeps the io_context from running out of work. The next
 /// device gives memory new keys: MemoryRegion::buffer() returns the present key, and a change of Counters::reopened
 /// shows that older keys are invalid.
-/// addresses.
-///
-/// While there is no device, connecting, accepting and listening fail with FabricError::device_lost, and new
-/// registrations take effect with the next device; a timer keeps the io_context from running out of work. The next
-/// device gives memory new keys: MemoryRegion::buffer() returns the present key, and a change of Counters::reopened
-/// shows that older keys are invalid.
 std::unique_ptr<Fabric> make_lasting(std::unique_ptr<Fabric> first,
                                      UniqueFunction<Result<std::unique_ptr<Fabric>>()> open, LastingOptions options,
                                      Log log);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: reads the Request, within one time limit.
-// Ownership: the handlers keep the object alive. At the end the listener receives the socket and, if it is complete,
-// the Request. Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
+// Ownership: the handlers keep the object alive. At the end the listener receives the socket and, if complete, the
+// Request.
+// Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
 #include "setup/half_open.hpp"
 
 namespace rpcrdma::fabric::iwarp {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: writes, shuts down the sending direction, then discards received bytes until the peer closes or the timer
+// expires.
 // Ownership: the handlers keep the object alive; it is destroyed with its last handler, and then closes the socket.
-// socket. Error handling: any error closes the socket.
+// Error handling: any error closes the socket.
 #include "stream/farewell.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: disconnect() sends what was posted, then each side closes its direction; every other end is immediate.
+// Operation: disconnect() sends all posted work, then each side closes its direction; every other end is immediate.
 // IwarpOptions::close_timeout without progress ends the wait for the peer.
 // Ownership: after the end nothing refers to the user's memory: the rest of a partly written frame is copied.
 // Error handling: only the first error counts [5040-7.1-c].
