@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: at most one read and one write are outstanding, and a timer that checks for progress. Without calls the
-// timer sleeps until the connection has been idle for too long; the next record wakes it.
+// Operation: at most one read and one write are outstanding, and a timer checks for progress. Without calls the timer
+// waits until the connection has been idle for too long; the next record changes that.
 // Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
-// Error handling: any error closes the connection; its calls live on, and their replies are dropped.
+// Error handling: any error closes the connection. Its calls stay valid, and their replies are dropped.
 #include "tcp_connection.hpp"
 
 #include <linux/sockios.h>
@@ -15,7 +15,7 @@
 namespace rpcrdma::rpc {
 
 using boost::asio::ip::tcp;
-/// Bytes per system call.
+/// The most bytes per system call.
 constexpr std::size_t kStep = 1u << 20;
 
 TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket socket, fabric::Endpoint peer)
@@ -55,7 +55,7 @@ void TcpConnection::close() noexcept {
   withdraw();
   awaits_room_.reset();
   record_share_.release(std::exchange(record_reserved_, 0));
-  // Calls waiting for memory stop waiting; their replies will be dropped.
+  // Calls that wait for memory stop waiting. Their replies will be dropped.
   for (const auto& call : calls_) serving_bytes_ -= call->give_up();
 }
 
@@ -100,7 +100,7 @@ void TcpConnection::on_tick() {
     return close();
   }
   if (idle >= options.idle_timeout) return close();
-  if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
+  if (serving_ == 0) {  // while calls are in progress, the memory of large calls is kept
     for (const auto& call : calls_) Record().swap(call->record());
     reader_.shrink();
   }
@@ -124,7 +124,7 @@ void TcpConnection::read_next() {
 }
 
 void TcpConnection::on_read(error_code status) {
-  // Calls that arrive during shutdown stay unread: the peer sends them on its next connection.
+  // During shutdown, later calls are not read: the client sends them on its next connection.
   if (draining_ && serving_ != 0) return;
   if (status || !open_ || draining_) return close();
   if (reader_.wanted() != 0) return await_room();
@@ -148,7 +148,7 @@ void TcpConnection::on_budget(std::size_t bytes) noexcept {
   });
 }
 
-/// Bytes of replies that the peer's host has acknowledged.
+/// The number of bytes of replies that the peer's host has acknowledged.
 std::uint64_t TcpConnection::acknowledged() noexcept {
   int left = 0;
   if (::ioctl(socket_.native_handle(), SIOCOUTQ, &left) != 0 || left < 0) left = 0;

@@ -12,7 +12,7 @@
 
 namespace rpcrdma::rpc {
 
-/// Measures how long expected progress has been missing, by repeated calls of look().
+/// Measures for how long an expected progress has not occurred, by repeated calls of look().
 class Standstill {
  public:
   using Clock = std::chrono::steady_clock;
@@ -33,9 +33,9 @@ class Standstill {
   Clock::time_point since_;
 };
 
-/// Reads records one after the other and hands each to the handler; writes the replies in the order in which they are
-/// made. Stops reading while the connection has reached its limit of calls or of bytes of calls. Shared by its
-/// outstanding operations and its calls.
+/// Reads records one after the other and passes each to the handler. Writes the replies in the order in which the
+/// handler makes them. Stops reading while the connection has reached its limit of calls or of bytes of calls. Its
+/// outstanding operations and its calls share ownership.
 class TcpConnection final : public TcpCallOwner,
                             public std::enable_shared_from_this<TcpConnection>,
                             private BudgetWaiter {
