@@ -21,7 +21,7 @@ IpBytes mapped(Octets address) noexcept {
   return out;
 }
 
-/// Errors about ICMP errors, and about fragments other than the first, are forbidden.
+/// No ICMP error may be sent about an ICMP error, or about a fragment other than the first.
 bool icmp4_allowed(Octets packet) noexcept {
   if ((word_at(packet, 6) & kFragmentOffset) != 0) return false;
   const std::size_t header = std::size_t{byte_at(packet, 0) & 0xfu} * 4;

@@ -12,7 +12,7 @@ void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexce
 std::optional<FrameType> decode_header(Octets frame) noexcept {
   Reader reader(frame);
   const auto type = static_cast<FrameType>(reader.u16());
-  reader.u16();  // [4391-6-a] reserved: ignored
+  reader.u16();  // [4391-6-a] the reserved field is ignored
   if (!reader.ok()) return std::nullopt;
   return type;
 }

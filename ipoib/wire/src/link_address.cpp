@@ -39,7 +39,7 @@ std::strong_ordering compare_without_flags(const LinkAddress& one, const LinkAdd
   return one.gid <=> other.gid;
 }
 
-// [4755-3.3-a]
+// [4755-3.3-a] the side with the smaller address accepts
 bool accepts_crossing_request(const LinkAddress& local, const LinkAddress& remote) noexcept {
   return compare_without_flags(local, remote) < 0;
 }
