@@ -23,7 +23,7 @@ void Client::fill(ClientCall& call, ReplyBound bound, const ProcedureInfo& info,
   for (std::size_t i = 0; i < bound.bulk.size(); ++i) {
     if (i >= options.results.size())
       max_reply += bound.bulk[i];
-    else if (room_of(options.results[i]) < bound.bulk[i])  // [8166-4.3.2.2-b]
+    else if (room_of(options.results[i]) < bound.bulk[i])  // [8166-4.3.2.2-b] each Write chunk holds the largest result
       failed = BaseError::invalid_argument;
   }
   call.max_reply = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_reply, UINT32_MAX));

@@ -51,7 +51,7 @@ ReverseCalls::ReverseCalls(transport::IncomingCall& call, ReverseOptions options
     registry_->all.insert(this);
   }
   if (requester_) {
-    requester_->allow();  // [8167-6-a]
+    requester_->allow();  // [8167-6-a] the client has announced that it accepts calls
     core_ = std::make_shared<ClientCore>(*requester_, executor_, nullptr);
   } else {
     dead_ = call.over_tcp() ? transport::TransportError::reverse_disabled : transport::TransportError::connection_lost;

@@ -54,7 +54,7 @@ Connection::~Connection() { queue_pair_.reset(); }
 std::vector<std::byte> Connection::private_data() const {
   const PrivateData data{
       .qpn = limits_.qpn, .receive_mtu = limits_.receive_mtu, .extension = Extension{.credits = limits_.depth}};
-  const auto bytes = encode(data);  // [4755-3.2-a]
+  const auto bytes = encode(data);  // [4755-3.2-a] every message of the set-up carries the queue pair number
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(encoded_size(data))};
 }
 
@@ -120,7 +120,8 @@ error_code Connection::accept(std::unique_ptr<fabric::ConnectionRequest> request
 /// False if the peer's Receive MTU has no room for a packet.
 bool Connection::learn_peer(const PrivateData& peer) noexcept {
   peer_ = peer;
-  const auto mtu = connection_mtu(limits_.receive_mtu, peer.receive_mtu);  // [4755-5.1-a]
+  // [4755-5.1-a] the smaller Receive MTU limits the packets
+  const auto mtu = connection_mtu(limits_.receive_mtu, peer.receive_mtu);
   if (!mtu) return false;
   mtu_ = *mtu;
   credits_in_use_ = peer.extension && peer.extension->credits != 0;

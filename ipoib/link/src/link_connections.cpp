@@ -153,9 +153,11 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
   if (peer == nullptr) return refuse(std::move(request), Refusal::unknown, statistics_.refused_unknown);
   const LinkAddress local{.reliable_connected = true, .qpn = port_, .gid = ip_bytes(info.local.address())};
   const bool outstanding = peer->outgoing && peer->outgoing->state() == Connection::State::setting_up;
-  if (outstanding && !accepts_crossing_request(local, remote))  // [4755-3.3-a]
+  // [4755-3.3-a] the side with the smaller address accepts
+  if (outstanding && !accepts_crossing_request(local, remote))
     return refuse(std::move(request), Refusal::crossing, statistics_.refused_crossing);
-  if (peer->incoming && peer->incoming->state() == Connection::State::setting_up)  // [4755-3.2-c]
+  // [4755-3.2-c] refuses a second request
+  if (peer->incoming && peer->incoming->state() == Connection::State::setting_up)
     return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);
   accept(*peer, std::move(request), *data);
 }
@@ -164,7 +166,8 @@ void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> re
   auto made = std::make_unique<Connection>(fabric_, limits(), peer);
   if (const error_code failed = made->allocate(pool_)) {
     log_.warn("ipoib: no memory for a connection with {}: {}", peer.text(), failed.message());
-    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
+    // [4755-3.2-a] a rejection carries private data as well
+    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);
   }
   if (peer.incoming) bury(peer.incoming);  // the peer has lost this connection, as it requests another one
   peer.incoming = std::move(made);

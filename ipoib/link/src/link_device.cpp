@@ -146,7 +146,7 @@ bool LinkState::send_to(Peer& peer) {
 
 /// Posts a packet if the connection can carry it. Requires room.
 bool LinkState::transmit(Connection& connection, Packet& packet) {
-  if (packet.length > connection.mtu()) {  // [4755-7.2-a]
+  if (packet.length > connection.mtu()) {  // [4755-7.2-a] the stack learns the MTU of each destination
     ++statistics_.too_big;
     report(IcmpError::too_big, connection.mtu(), contents(packet));
     return false;

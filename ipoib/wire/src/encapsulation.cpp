@@ -5,7 +5,7 @@ namespace rpcrdma::ipoib {
 
 void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexcept {
   Writer writer(out);
-  writer.u16(static_cast<std::uint16_t>(type));  // [4755-4-a]
+  writer.u16(static_cast<std::uint16_t>(type));  // [4755-4-a] the type of the packet
   writer.u16(0);                                 // [4391-6-a] reserved
 }
 

@@ -17,7 +17,7 @@ std::array<std::byte, kLinkAddressSize> encode(const LinkAddress& address) noexc
   // [4755-3.1-a] all other flags are zero
   const std::uint32_t flags =
       (address.reliable_connected ? kReliableConnected : 0) | (address.unreliable_connected ? kUnreliableConnected : 0);
-  writer.u32(flags << 24 | (address.qpn & kMaxQpn));  // [4391-9.1.1-a]
+  writer.u32(flags << 24 | (address.qpn & kMaxQpn));  // [4391-9.1.1-a] flags, queue pair number, GID
   writer.octets(address.gid);
   return out;
 }

@@ -18,7 +18,7 @@ class HeldArguments {
   /// The second run, which calls `make`. Returns false, without calling `make`, if the routine writes other bytes than
   /// in the first run.
   bool run(const CallArgs& call, UniqueFunction<void()> make);
-  /// Writes the message. Only within `make`.
+  /// Writes the message. To be called only within `make`.
   void encode(PayloadBuilder& out, xdr::Borrowing& borrowing) const;
 
  private:

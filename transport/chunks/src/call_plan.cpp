@@ -57,7 +57,8 @@ void add_read_chunk(std::span<const BufferRef> parts, std::uint32_t position, Ca
   GatherList joined;
   for (const BufferRef& part : parts) append(joined, part);  // [8166-3.4.5.2-a] [8166-3.4.5.2-c] the chunk has no pad
   for (const BufferRef& part : joined) {
-    out.header.chunks.reads.push_back({position, {0, part.size, 0}});  // [8166-3.4.5-c]
+    // [8166-3.4.5-c] all segments of a chunk have its position
+    out.header.chunks.reads.push_back({position, {0, part.size, 0}});
     out.reads.push_back(part);
   }
 }
@@ -115,7 +116,7 @@ error_code plan_long_call(const CallShape& shape, const PlanLimits& limits, Call
   out.reads.clear();
   GatherList stream;
   append_stream(stream, *shape.payload, out.reduced, shape.zeros);
-  add_read_chunk(stream, 0, out);  // [8166-3.5.3-b]
+  add_read_chunk(stream, 0, out);  // [8166-3.5.3-b] the long call has position 0
   for (std::size_t i = 0; i < shape.payload->items.size(); ++i)
     if (out.reduced[i]) add_read_chunk(shape.payload->items[i].parts, shape.payload->items[i].position, out);
   out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));

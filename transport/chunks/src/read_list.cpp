@@ -31,7 +31,7 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
     const std::uint32_t position = sorted_[first].position;
     std::uint64_t length = 0;
     for (; last < sorted_.size() && sorted_[last].position == position; ++last) length += sorted_[last].target.length;
-    if (length > max_chunk) return false;  // [8166-8.1.4-a] [8166-3.4.4-c]
+    if (length > max_chunk) return false;  // [8166-8.1.4-a] [8166-3.4.4-c] refuses chunks that are too long
     const Chunk chunk{position, static_cast<std::uint32_t>(length), std::span(segments_).subspan(first, last - first)};
     if (position == 0) {
       // In an RDMA_MSG the inline payload begins at position 0, and would overlap this chunk.

@@ -14,7 +14,7 @@ error_code fill_write_list(const Payload& payload, const wire::ChunkLists& offer
   out.reduced.assign(payload.items.size(), false);
   wire::ChunkLists& chunks = out.header.chunks;
   for (std::size_t i = 0; i < offered.write_chunk_count(); ++i) {
-    chunks.add_write_chunk(offered.write_chunk(i));  // [8166-3.4.6-b]
+    chunks.add_write_chunk(offered.write_chunk(i));  // [8166-3.4.6-b] the reply repeats all segments
     const std::span<Segment> segments = chunks.write_chunk(i);
     // [8166-4.3.2.3-a] [8166-4.3.2.2-a] the item of an empty chunk stays inline, and the reply repeats the empty chunk
     const bool used = i < payload.items.size() && !segments.empty();
@@ -40,12 +40,13 @@ error_code plan_reply(const Payload& payload, const wire::Header& call, std::uin
                       ReplyPlan& out) {
   const wire::ChunkLists& offered = call.chunks;
   out.clear();
-  out.header.version = call.version;  // [8167-5.2-a] [v2-5.3-a]
+  out.header.version = call.version;  // [8167-5.2-a] [v2-5.3-a] a reply has the version of its call
   out.header.direction = wire::Direction::reply;
-  if (const error_code failed = fill_write_list(payload, offered, out)) return failed;  // [8166-3.5.3-f]
+  // [8166-3.5.3-f] first fills the Write chunks
+  if (const error_code failed = fill_write_list(payload, offered, out)) return failed;
   wire::ChunkLists& chunks = out.header.chunks;
   if (offered.has_reply_chunk()) {
-    chunks.begin_reply_chunk();  // [8166-4.3.3-c]
+    chunks.begin_reply_chunk();  // [8166-4.3.3-c] the reply repeats the Reply chunk
     for (const Segment& segment : offered.reply_chunk()) chunks.add_reply_segment(segment);
     fill_lengths(chunks.reply_chunk(), 0);
   }
@@ -66,7 +67,7 @@ error_code plan_reply(const Payload& payload, const wire::Header& call, std::uin
 }
 
 std::uint64_t total_length(std::span<const Segment> segments) noexcept {
-  std::uint64_t sum = 0;  // [8166-3.4.4-b]
+  std::uint64_t sum = 0;  // [8166-3.4.4-b] a chunk is as long as its segments together
   for (const Segment& segment : segments) sum += segment.length;
   return sum;
 }

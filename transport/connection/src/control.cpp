@@ -121,7 +121,7 @@ bool Control::post_answer(const Answer& answer) {
   header.version = wire::kVersionTwo;
   const std::uint32_t granted = connection_.events_->granted_credits();
   if (answer.kind == AnswerKind::refused)
-    wire::make_err_option(header, granted, header);  // [v2-3.1-a] [xchar-4-a]
+    wire::make_err_option(header, granted, header);  // [v2-3.1-a] [xchar-4-a] the option is not supported
   else
     wire::make_err_chunk(header, granted, header);
   return post(header);

@@ -21,7 +21,7 @@ void Control::on_option(const wire::Header& header) {
     case wire::v2::OptionType::response: return on_response(header);
     case wire::v2::OptionType::update: return on_update(header);
   }
-  answer({header.xid, AnswerKind::refused, {}});  // [v2-3.1-a]
+  answer({header.xid, AnswerKind::refused, {}});  // [v2-3.1-a] the option is unknown
 }
 
 bool Control::take(ExchangeEvent event, std::uint32_t xid) {
@@ -67,11 +67,12 @@ void Control::on_update(const wire::Header& header) {
     doubtful_ = false;
   }
   apply(option.now);
-  if (const auto size = wire::v2::SmallerReceives::size_in(option.now)) on_offer(*size);  // [xchar-6.2-a]
+  // [xchar-6.2-a] an experimental characteristic
+  if (const auto size = wire::v2::SmallerReceives::size_in(option.now)) on_offer(*size);
 }
 
 void Control::apply(const Characteristic& value) {
-  if (!value.known()) return;  // [xchar-2.1-d]
+  if (!value.known()) return;  // [xchar-2.1-d] an unknown characteristic is ignored
   switch (CharacteristicId{value.id}) {
     case CharacteristicId::receive_buffer_size:
       // [v2-2.3-a] every receiver of version two has receives of at least this size
@@ -170,7 +171,8 @@ void Control::on_replaced(bool replaced) {
   if (replaced && connection_.receives_.smaller() != 0) return;
   raising_ = false;
   const bool asked = std::exchange(raise_asked_, false);
-  cleared_[kReceiveSize] = cleared_[kReceiveSize] || asked;  // [xchar-4.3-e] [xchar-4.4-c]
+  // [xchar-4.3-e] [xchar-4.4-c] UPD_XCHAR reports that the request is no longer pending
+  cleared_[kReceiveSize] = cleared_[kReceiveSize] || asked;
   if (replaced) {
     own_.receive_buffer_size = connection_.receives_.size();
     if (asked) reply_size_ = own_.receive_buffer_size;

@@ -64,7 +64,7 @@ void CompletionDispatcher::run_batch() {
 void CompletionDispatcher::run_end() {
   const End end = *end_;
   end_.reset();
-  if (end.refusal != nullptr) events_->on_rejected(*end.refusal);  // [6581-9.1-a]
+  if (end.refusal != nullptr) events_->on_rejected(*end.refusal);  // [6581-9.1-a] reports the peer's read depths
   events_->on_disconnected(end.why);
 }
 

@@ -71,7 +71,7 @@ CallSlot::Start CallSlot::build(Call& call) {
   if (status_) return Start::failed;
   // [8167-5.1-a] [v2-4.2.2-c] the version is the same in both directions
   plan_.header.xid = xid_;
-  plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a]
+  plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a] a call carries the requested credits
   return expose();
 }
 
@@ -148,7 +148,8 @@ error_code CallSlot::bind(BufferRef memory, fabric::Access access, Segment& out)
   const Result<fabric::Window*> window = connection.take_window();
   if (!window) return window.error();
   windows_.push_back(*window);
-  const Result<Segment> segment = connection.bind(**window, memory, access);  // [8166-8.1.2-b] [8166-8.1.3-a]
+  // [8166-8.1.2-b] [8166-8.1.3-a] exposes memory for one call only
+  const Result<Segment> segment = connection.bind(**window, memory, access);
   if (!segment) return segment.error();
   out = *segment;
   ++plan_bound_;

@@ -32,7 +32,8 @@ void CallSlot::answer_version_refused() {
 
 void CallSlot::give_up(error_code status) {
   if (std::exchange(send_again_, false)) status_ = status;
-  if (state_ == State::on_wire) end(status, true);  // [8166-4.4.1-c] [8166-8.1.3-c]
+  // [8166-4.4.1-c] [8166-8.1.3-c] invalidates the windows of a cancelled call too
+  if (state_ == State::on_wire) end(status, true);
   if (held_up() && over_by_ == std::chrono::steady_clock::time_point::max()) over_by_ = core_.grace_from_now();
 }
 
@@ -66,7 +67,8 @@ bool CallSlot::invalidate_windows() {
     return true;
   }
   Requester::Counters& counters = core_.mutable_counters();
-  if (answered_) counters.remote_invalidations += plan_bound_ - bound;  // [8797-4.1-d]
+  // [8797-4.1-d] the peer has invalidated these windows
+  if (answered_) counters.remote_invalidations += plan_bound_ - bound;
   counters.local_invalidations += bound;
   for (fabric::Window* window : windows_) {
     if (!window->bound()) continue;
@@ -81,7 +83,8 @@ bool CallSlot::invalidate_windows() {
 void CallSlot::on_invalidated(const fabric::Completion& completion) noexcept {
   Connection& connection = *core_.connection();
   connection.enter_batch();
-  if (completion.status) return connection.abort(completion.status);  // [8166-4.5.4-a]
+  // [8166-4.5.4-a] the connection ends before the call
+  if (completion.status) return connection.abort(completion.status);
   invalidate_pending_ = false;
   if (needs_send_ && send_pending_) return;
   complete();

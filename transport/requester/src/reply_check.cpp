@@ -19,7 +19,8 @@ bool is_echo(std::span<const Segment> sent, std::span<const Segment> got) noexce
   bool full = true;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     if (sent[i].handle != got[i].handle || sent[i].offset != got[i].offset) return false;
-    if (got[i].length > sent[i].length || (got[i].length != 0 && !full)) return false;  // [8166-3.4.6-c]
+    // [8166-3.4.6-c] segments are filled in order
+    if (got[i].length > sent[i].length || (got[i].length != 0 && !full)) return false;
     full = got[i].length == sent[i].length;
   }
   return true;
@@ -58,7 +59,8 @@ bool take_write_list(const ReplyContext& context, const wire::ChunkLists& reply,
 
 bool begins_as_reply(BufferRef payload, std::uint32_t xid) noexcept {
   Reader reader(payload.octets());
-  return reader.u32() == xid && reader.u32() == kReplyType && reader.ok();  // [8166-4.2.1-a]
+  // [8166-4.2.1-a] header and message have the same XID
+  return reader.u32() == xid && reader.u32() == kReplyType && reader.ok();
 }
 
 }  // namespace

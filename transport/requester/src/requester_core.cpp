@@ -26,7 +26,7 @@ RequesterCore::~RequesterCore() {
 }
 
 std::uint32_t RequesterCore::next_xid() noexcept {
-  while (table_.find(next_xid_) != nullptr) ++next_xid_;  // [8167-2.4-a]
+  while (table_.find(next_xid_) != nullptr) ++next_xid_;  // [8167-2.4-a] XIDs in flight are unique
   return next_xid_++;
 }
 

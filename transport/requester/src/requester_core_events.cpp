@@ -12,7 +12,7 @@ namespace rpcrdma::transport {
 
 void RequesterCore::attach(ConnectionPtr connection) {
   connection_ = std::move(connection);
-  credits_.restart();  // [8166-3.3.3-a]
+  credits_.restart();  // [8166-3.3.3-a] one credit until the first reply
   heard();
   proven_ = false;
   pump();
@@ -80,7 +80,7 @@ void RequesterCore::detach() {
         CallAccess::state(*call) = CallAccess::State::waiting;
         waiting_.push_front(*call);
       } else {
-        fail_later(*call, TransportError::connection_lost);  // [8167-5.4-b]
+        fail_later(*call, TransportError::connection_lost);  // [8167-5.4-b] a server does not reconnect
       }
     }
     return slot->state() != CallSlot::State::ending;

@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kPatience{10};
 RequesterSetup setup_for(Connection& connection) {
   RequesterSetup out;
   out.context = &connection.context();
-  out.credits = connection.options().reverse_credits;  // [8167-4.1-a] [8167-4.1-b]
+  out.credits = connection.options().reverse_credits;  // [8167-4.1-a] [8167-4.1-b] each direction has its own credits
   out.other_credits = 1;  // the responder posts all other receives, for calls and for reverse replies [8167-4.3.2-a]
   out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
@@ -50,7 +50,8 @@ class ReverseImpl final : public ReverseRequester {
     if (allowed_ && (core_.connection() == nullptr || core_.connection()->peer_takes_reverse_calls()))
       core_.submit(call);
     else
-      core_.refuse(call, TransportError::reverse_disabled);  // [8167-6-a]
+      // [8167-6-a] the client has not announced that it accepts calls
+      core_.refuse(call, TransportError::reverse_disabled);
   }
   void cancel(Call& call) override { core_.cancel(call); }
   std::uint32_t next_xid() noexcept override { return core_.next_xid(); }

@@ -96,7 +96,7 @@ void CallImpl::pull_long_call() noexcept {
   const std::uint32_t length = reads_.long_call().length;
   const std::uint32_t first = reads_.chunks().empty() ? std::min(length, service_.setup().first_of_long_call) : length;
   auto memory = pool().allocate(first);
-  if (!memory) return connection_->abort(memory.error());  // [8166-4.5.4-b]
+  if (!memory) return connection_->abort(memory.error());  // [8166-4.5.4-b] the call cannot be answered
   long_call_ = std::move(*memory);
   PullJob& job = service_.take_job();
   jobs_.push_back(&job);

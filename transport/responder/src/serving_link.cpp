@@ -27,7 +27,8 @@ ServingLink::~ServingLink() { lost({}); }
 /// Posts receives now; the next reply carries the grant [8166-3.3.1-e].
 void ServingLink::take_request(const wire::Header& header) noexcept {
   const std::uint32_t wanted = std::clamp(header.credits, 1u, credits_);
-  const std::uint32_t receives = connection_->provide_receives(wanted + other_credits_);  // [8167-4.3.2-a]
+  // [8167-4.3.2-a] receives for both directions
+  const std::uint32_t receives = connection_->provide_receives(wanted + other_credits_);
   // If the grant becomes lower, the receives stay posted.
   granted_ = std::min(wanted, receives > other_credits_ ? receives - other_credits_ : 1u);
 }

@@ -29,7 +29,7 @@ class ChunkDecoder {
 
  private:
   /// The word in front of an optional item. XDR permits only 0 and 1.
-  /// [8166-4.2.4-b] 0: the list is absent or ends
+  /// [8166-4.2.4-b] 0 means that the list is absent or ends
   bool present() noexcept {
     const std::uint32_t word = in_.u32();
     if (word > 1) in_.fail();

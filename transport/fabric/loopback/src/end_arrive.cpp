@@ -96,7 +96,7 @@ End::Arrival End::take_send(Frame& frame) {
 }
 
 End::Arrival End::take_write(Frame& frame) {
-  if (frame.length == 0) return Arrival::taken;  // [5041-5.2-e]
+  if (frame.length == 0) return Arrival::taken;  // [5041-5.2-e] an empty Write is not checked
   const std::uint32_t half = frame.length / 2;
   if (!frame.pin) {
     auto window = accessed(frame, Access::remote_write);
@@ -119,7 +119,7 @@ End::Arrival End::take_read_request(Frame& frame) {
   // [5040-6.1-c] refuses more than IRD Reads at a time
   if (reads_in_.size() >= info_.inbound_reads)
     return violation(FabricError::protocol_violation, FabricError::remote_access);
-  if (frame.length != 0) {  // [5040-5.2.1-e]
+  if (frame.length != 0) {  // [5040-5.2.1-e] an empty Read is not checked
     auto window = accessed(frame, Access::remote_read);
     if (window == nullptr) return violation(FabricError::protocol_violation, FabricError::remote_access);
     frame.pin = Pin(std::move(window));

@@ -67,7 +67,7 @@ void decode(Reader& in, Characteristic& out) noexcept {
   // length
   if (size != kValueSize) return in.fail();
   out.value = Reader(data).u32();
-  if (out.value > largest_value(CharacteristicId{out.id})) in.fail();  // [xchar-2.1-b]
+  if (out.value > largest_value(CharacteristicId{out.id})) in.fail();  // [xchar-2.1-b] the value is out of range
 }
 
 void decode(Reader& in, CharacteristicList& out) {

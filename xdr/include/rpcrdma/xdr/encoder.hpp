@@ -68,10 +68,10 @@ class RPCRDMA_EXPORT Encoder {
   /// The next `count` bytes of the message, for the caller to write; null if they are not in one piece of memory,
   /// aligned to 4 bytes.
   std::int32_t* room_for(std::uint32_t count) noexcept;
-  /// opaque<>: count word, bytes, zero pad.
+  /// Writes an opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;
-  /// A DDP-eligible opaque<>: count word, and the bytes by reference where possible.
-  /// [8166-3.4.4.1-a] the count stays in the stream, the bytes become an item
+  /// Writes a DDP-eligible opaque<>: the count word, and the bytes by reference where possible. [8166-3.4.4.1-a] The
+  /// count stays in the stream, the bytes become an item.
   void bulk(const bulk_data& value) noexcept;
 
   /// Runs an XDR routine; false on failure.

@@ -70,8 +70,8 @@ struct Capabilities {
 
 /// Totals over all queue pairs of a fabric, for measuring the cost of a call.
 struct Counters {
-  std::uint64_t work_requests = 0;  ///< posted, including receives and invalidations
-  std::uint64_t completions = 0;    ///< delivered to their contexts
+  std::uint64_t work_requests = 0;  ///< work requests posted, including receives and invalidations
+  std::uint64_t completions = 0;    ///< completions delivered to their contexts
   std::uint64_t batches = 0;        ///< calls of on_batch_end
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
@@ -274,7 +274,7 @@ class RPCRDMA_EXPORT Listener {
 /// One provider, on one io_context.
 class RPCRDMA_EXPORT Fabric {
  public:
-  /// Takes a peer's request for a connection.
+  /// Handles a peer's request for a connection.
   using RequestHandler = UniqueFunction<void(std::unique_ptr<ConnectionRequest>)>;
 
   virtual ~Fabric() = default;

@@ -114,7 +114,7 @@ void FpduReader::take_header(Octets& octets) noexcept {
 
   Reader in(raw_header());
   const DdpHeader header = decode_ddp(in);
-  remaining_ = ulpdu_length_ - size;  // [5041-3-e]
+  remaining_ = ulpdu_length_ - size;  // [5041-3-e] the length of the segment without its header
   pad_ = fpdu_pad(ulpdu_length_);
   note_header();
   state_ = remaining_ == 0 ? State::trailer : State::payload;
@@ -210,7 +210,7 @@ void FpduReader::consume_with_markers(Octets octets) noexcept {
 void FpduReader::take_marker() noexcept {
   // [5044-4.3-d] a marker between two frames belongs to the second
   const std::uint64_t distance = between_frames() ? 0 : position_ - frame_start_;
-  if (crc_on_) crc_.add(marker_);  // [5044-4.4-g] [5044-4.4-h]
+  if (crc_on_) crc_.add(marker_);  // [5044-4.4-g] [5044-4.4-h] the CRC covers the markers
   position_ += kMarkerSize;
   marker_collected_ = 0;
   // [5044-8-e] [5044-5.2-b] the marker must point to the start of its frame

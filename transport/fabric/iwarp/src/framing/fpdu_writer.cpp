@@ -25,7 +25,7 @@ void FpduWriter::begin(const DdpHeader& header, Octets extra, std::size_t payloa
   std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> octets;
   const std::size_t ulpdu = header.size() + extra.size() + payload;
   Writer out(octets);
-  out.u16(static_cast<std::uint16_t>(ulpdu));  // [5044-4.1-a]
+  out.u16(static_cast<std::uint16_t>(ulpdu));  // [5044-4.1-a] the length field
   // [5041-4.4-a] every segment begins with a DDP header
   encode(header, out);
   if (vectors_.empty()) batch_start_ = position_;

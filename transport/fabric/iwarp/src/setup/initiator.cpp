@@ -77,7 +77,7 @@ void Initiator::read_reply() {
 void Initiator::conclude(bool followed) {
   const Conclusion conclusion = iwarp::conclude(request_, reply_.frame, wishes_);
   switch (conclusion.outcome) {
-    case Conclusion::Outcome::rejected: return finish(FabricError::rejected);  // [5044-7.1.2-g]
+    case Conclusion::Outcome::rejected: return finish(FabricError::rejected);  // [5044-7.1.2-g] the peer has set R
     case Conclusion::Outcome::malformed: return finish(FabricError::handshake_failed);
     case Conclusion::Outcome::terminate: return refuse(conclusion.error, conclusion.agreement);
     case Conclusion::Outcome::agreed: break;

@@ -88,18 +88,19 @@ StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, 
   out.revision = request.revision;
   out.private_data.assign(private_data.begin(), private_data.end());
   agreement.crc = out.crc;
-  agreement.send_markers = request.markers;  // [5044-7.1.1-c]
+  agreement.send_markers = request.markers;  // [5044-7.1.1-c] each side decides about the markers that it receives
   agreement.receive_markers = wishes.markers;
   agreement.inbound_reads = wishes.inbound_reads;
   agreement.outbound_reads = wishes.outbound_reads;
-  if (!request.enhanced) return out;  // [6581-10-b] [6581-6-c]
+  if (!request.enhanced) return out;  // [6581-10-b] [6581-6-c] the Reply has no enhanced data either
 
   // [6581-10-a] an enhanced Request gets an enhanced Reply
   const EnhancedData& theirs = *request.enhanced;
   EnhancedData ours;
-  ours.outbound = grant(theirs.inbound, wishes.outbound_reads);  // [6581-9.1-b] [6581-9.1-i]
-  ours.inbound = grant(theirs.outbound, wishes.inbound_reads);   // [6581-9.1-h]
-  if (theirs.peer_to_peer) {                                     // [6581-9.2-c]
+  // [6581-9.1-b] [6581-9.1-i] ORD is at most the initiator's IRD
+  ours.outbound = grant(theirs.inbound, wishes.outbound_reads);
+  ours.inbound = grant(theirs.outbound, wishes.inbound_reads);  // [6581-9.1-h] IRD is at most the initiator's ORD
+  if (theirs.peer_to_peer) {                                    // [6581-9.2-c] the Reply repeats the flag A
     ours.peer_to_peer = true;
     // [6581-9.2-d] [6581-9.2-e] [6581-9.2-b] accepts the RTR kinds that the initiator offers, or all three if it offers
     // none
@@ -137,7 +138,8 @@ Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, cons
   agreement.inbound_reads = wishes.inbound_reads;
   agreement.outbound_reads = wishes.outbound_reads;
   if (!reply.enhanced) return out;
-  if (!conclude_depths(*reply.enhanced, wishes, agreement)) return terminated(terminate::kReadDepth);  // [6581-9.1-g]
+  // [6581-9.1-g] this side lacks IRD
+  if (!conclude_depths(*reply.enhanced, wishes, agreement)) return terminated(terminate::kReadDepth);
   if (wishes.peer_to_peer && reply.enhanced->peer_to_peer) {
     agreement.ready_to_receive = choose(*reply.enhanced);
     // [6581-9.2-g] there is no RTR kind that both sides support

@@ -45,8 +45,9 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
   // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1-a] [8166-8.1-b] [8166-8.1.1-a] everything is
   // checked before a byte is placed
   if (exposure == nullptr) return refused(terminate::kInvalidStag);
-  if (!owns(*exposure)) return refused(terminate::kForeignStag);                          // [5040-8.1.1-a]
-  if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);  // [5041-8.3.1-d]
+  if (!owns(*exposure)) return refused(terminate::kForeignStag);  // [5040-8.1.1-a] an STag is valid on one stream only
+  // [5041-8.3.1-d] the exposure must grant writing
+  if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);
   if (wraps(header.offset, payload)) return refused(terminate::kWrap);
   const std::uint64_t skipped = header.offset - exposure->segment.offset;  // huge if the offset is below the range
   // [5041-8.3.1-c] [5041-4.2-d] the peer may write anywhere within the range

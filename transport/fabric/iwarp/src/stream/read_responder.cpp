@@ -26,7 +26,7 @@ Placement ReadResponder::place(const DdpHeader& header, std::uint32_t payload, s
 const TerminateCode* ReadResponder::add(const ReadRequest& request) noexcept {
   expected_msn_ = next_msn(expected_msn_);
   Exposure* exposure = nullptr;
-  if (request.size != 0)  // [5040-5.2.1-e]
+  if (request.size != 0)  // [5040-5.2.1-e] the source of an empty Read is not checked
     if (const TerminateCode* error = exposures_.find_source(request, exposure)) return error;
   // [5040-5.2.1-b] [5040-5.2.1-c] queues the Read: each Request is answered, in order
   Read& read = reads_.push();

@@ -24,7 +24,8 @@ Placement ReceiveSide::place(const DdpHeader& header, std::uint32_t payload) noe
   if (header.msn != expected_msn_) return refused(terminate::kMsn);
   if (placing_ == receives_.tail()) return refused(terminate::kNoBuffer, FabricError::no_receive);
   const Receive& receive = receives_[placing_];
-  if (header.offset != placed_) return refused(terminate::kMessageOffset);  // [5041-4.3-c]
+  // [5041-4.3-c] segments are contiguous, from offset 0
+  if (header.offset != placed_) return refused(terminate::kMessageOffset);
   // [5040-5.3-c] a Send may not be longer than its Receive
   if (payload > receive.buffer.size - placed_) return refused(terminate::kTooLong, FabricError::message_too_long);
   if (payload == 0) return {};

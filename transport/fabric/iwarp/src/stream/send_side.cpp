@@ -144,8 +144,8 @@ bool SendSide::add_frame(FpduWriter& writer) noexcept {
 bool SendSide::add_send_frame(Work& work, FpduWriter& writer) noexcept {
   DdpHeader header;
   const bool solicited = work.options.solicited;
-  Opcode opcode = solicited ? Opcode::send_solicited : Opcode::send;  // [5040-5.3-d]
-  if (work.options.invalidate) {                                      // [5040-4.1-d]
+  Opcode opcode = solicited ? Opcode::send_solicited : Opcode::send;  // [5040-5.3-d] the solicited variant
+  if (work.options.invalidate) {                                      // [5040-4.1-d] only these opcodes carry an STag
     opcode = solicited ? Opcode::send_solicited_invalidate : Opcode::send_invalidate;
     header.stag = *work.options.invalidate;
   }
@@ -168,7 +168,7 @@ bool SendSide::add_write_frame(Work& work, FpduWriter& writer) noexcept {
       std::min(work.length - work.sent, mulpdu_ - static_cast<std::uint32_t>(kTaggedHeaderSize));
   header.tagged = true;
   header.opcode = static_cast<std::uint8_t>(Opcode::write);
-  header.stag = work.handle;  // [5041-4.2-b]
+  header.stag = work.handle;  // [5041-4.2-b] all segments carry the same STag
   header.offset = work.offset + work.sent;
   return finish_frame(work, header, count, writer);
 }
@@ -202,7 +202,8 @@ bool SendSide::add_read_frame(Work& work, FpduWriter& writer) noexcept {
 void SendSide::written() noexcept {
   for (sent_ = std::max(sent_, works_.head()); sent_ != cursor_; ++sent_) {
     Work& work = works_[sent_];
-    if (work.kind == Work::Kind::send || work.kind == Work::Kind::write) work.done = true;  // [5040-5.5-e]
+    // [5040-5.5-e] a Send or Write is done only when its data has been sent
+    if (work.kind == Work::Kind::send || work.kind == Work::Kind::write) work.done = true;
   }
 }
 

@@ -61,7 +61,7 @@ void Stream::accept() {
   if (!error) {
     const SetupWishes wishes = fabric_->wishes(options_, info.local, info.peer);
     const StartupFrame reply = make_reply(request->frame(), wishes, options_.private_data, agreement);
-    error = write_all(socket_.native_handle(), encode(reply));  // [5044-7.1.2-e]
+    error = write_all(socket_.native_handle(), encode(reply));  // [5044-7.1.2-e] sends a Reply with R=0
   }
   if (error) {
     end(error);
@@ -101,7 +101,7 @@ std::uint32_t Stream::choose_mulpdu() {
   const std::uint32_t emss = segment_size(socket_);
   // On a path within the host FPDUs need not fit TCP segments, unless the segments are as small as on a network.
   if (within_host() && emss >= kHostSegment) return kMaxMulpdu;
-  return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a]
+  return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a] an FPDU fits one TCP segment
 }
 
 // [6581-9.2-f] [6581-5-a] the indication precedes all other work: the queue is still empty

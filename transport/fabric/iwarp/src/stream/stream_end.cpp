@@ -36,7 +36,7 @@ void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_wo
   if (!state_.enter(Event::end)) return;
   fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in an orderly way");
   timer_.cancel();
-  reader_.stop();  // [5041-7.1-c]
+  reader_.stop();  // [5041-7.1-c] later segments are dropped
   if (initiator_) std::exchange(initiator_, nullptr)->cancel();
   request_.reset();
   part(parting, std::move(last_words));

@@ -31,7 +31,7 @@ constexpr std::array<Form, kOpcodes> kForms{{{true, 0},
 
 /// [5040-7.2-a] The error in the header itself; null if there is none.
 const TerminateCode* check_header(const DdpHeader& header) noexcept {
-  if (header.ddp_version != kDdpVersion)  // [5041-4.1-f]
+  if (header.ddp_version != kDdpVersion)  // [5041-4.1-f] the version must be 1
     return header.tagged ? &terminate::kTaggedVersion : &terminate::kUntaggedVersion;
   if (!header.tagged && header.queue > kTerminateQueue) return &terminate::kQueue;
   if (header.rdmap_version != kRdmapVersion) return &terminate::kRdmapVersion;

@@ -62,7 +62,7 @@ std::vector<std::byte> encode(const StartupFrame& frame) {
   // [6581-6-e] the length includes the enhanced data
   out.u16(static_cast<std::uint16_t>(data));
   if (frame.enhanced) encode(*frame.enhanced, out);
-  out.octets(frame.private_data);  // [5044-7.1.2-b]
+  out.octets(frame.private_data);  // [5044-7.1.2-b] the private data of the ULP
   return octets;
 }
 

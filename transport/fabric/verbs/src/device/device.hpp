@@ -81,7 +81,7 @@ class Device {
   const Endpoint address_;
   std::optional<std::chrono::steady_clock::time_point> limit_logged_;  // when log_limit() last wrote
   std::uint64_t limit_unlogged_ = 0;                                   // refusals since then
-  std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by key
+  std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by local key
 };
 
 /// An id bound to the device at `address`. Fails with the error of why_no_device() if there is none.

@@ -18,7 +18,7 @@ enum class CharacteristicId : std::uint32_t {
   backward_request_support = 3,       ///< a BackwardSupport (section 3.3)
 };
 /// Codes from here to 2^32 - 1 are for experiments (section 6.2).
-inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a]
+inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a] the experimental range
 /// The code of SmallerReceives. Other implementations may use this code for their own experiments.
 inline constexpr std::uint32_t kSmallerReceivesWanted = 0xffffff01;
 
