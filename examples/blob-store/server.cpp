@@ -40,7 +40,8 @@ class Store {
     auto memory = rpcrdma::memory::adopt(call.pool().fabric(), blob->bytes);
     if (!memory) return call.reply({BLOB_FULL, 0});
     blob->memory = std::move(*memory);
-    if (uploads_.size() == kMaxUploads) uploads_.erase(uploads_.begin());  // the oldest: its client has probably gone
+    if (uploads_.size() == kMaxUploads)
+      uploads_.erase(uploads_.begin());  // drops the oldest upload: its client has probably ended
     uploads_[++last_id_] = std::move(blob);
     call.reply({BLOB_OK, last_id_});
   }

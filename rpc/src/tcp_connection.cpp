@@ -62,7 +62,7 @@ void TcpConnection::close() noexcept {
 void TcpConnection::drain() noexcept {
   draining_ = true;
   if (serving_ == 0) return close();
-  // Ends an outstanding read, but no write.
+  // Ends an outstanding read, but not an outstanding write.
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_receive, ignored);
 }

@@ -60,8 +60,8 @@ bool Decoder::jump(std::uint32_t padded_length) noexcept {
 
 bool Decoder::reduced_argument(bulk_data& out) noexcept {
   const PayloadItem* item = next_item();
-  // [8166-3.4.5.2-b]
-  // [8166-3.4.5.2-d] the chunk may include the pad; [8166-4.5.2-b] any other length leads to GARBAGE_ARGS
+  // [8166-3.4.5.2-b] [8166-3.4.5.2-d] the chunk may include the pad; [8166-4.5.2-b] any other length leads to
+  // GARBAGE_ARGS
   const bool fits = item->length == out.length || (out.length <= UINT32_MAX - 3 && item->length == pad4(out.length));
   if (!fits || !jump(pad4(out.length))) {
     fail(DecodeFailure::bad_item);

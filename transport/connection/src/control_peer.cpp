@@ -114,7 +114,7 @@ void Control::on_request(const wire::Header& header) {
   if (raising_) on_replaced(true);  // the change takes effect at once if no smaller receive is left
 }
 
-/// [xchar-3-a] accepts only a value that this side knows, and may change
+/// [xchar-3-a] refuses a value that this side does not interpret, or cannot change
 Disposition Control::consider(const Characteristic& wanted) {
   if (!wanted.known()) return Disposition::rejected;
   switch (CharacteristicId{wanted.id}) {

@@ -21,7 +21,8 @@ error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
 /// Limits the send buffer of a connection within the host, so that sent data is still in the processor's cache when the
 /// peer reads it.
 void keep_in_cache(Socket& socket) noexcept;
-/// One non-blocking write. Returns the number of bytes written; would_block and other errors go to `error`.
+/// Writes once, without blocking. Returns the number of bytes written. Sets `error` to would_block, or to another
+/// error.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
 /// Writes a few bytes to a new connection, without blocking: all of them, or an error.
 error_code write_all(int socket, Octets octets) noexcept;

@@ -9,7 +9,7 @@ namespace rpcrdma::fabric {
 /// beside the shared library that contains this code, and where `cmake --install` puts the plug-in.
 ///
 /// Fails with FabricError::no_plugin if the plug-in is not found, no_libibverbs or no_librdmacm if rdma-core is
-/// missing, and plugin_mismatch if this program cannot use the plug-in. The details go to `log`.
+/// missing, and plugin_mismatch if this program cannot use the plug-in. `log` receives the details.
 Result<const VerbsPlugin*> load_verbs_plugin(const Log& log);
 
 }  // namespace rpcrdma::fabric

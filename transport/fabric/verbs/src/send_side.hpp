@@ -27,7 +27,8 @@ class SendSide {
     std::uint32_t max_gather = 1;
     std::uint32_t max_inline = 0;
     std::uint32_t signal_interval = 1;
-    bool overtaking = false;  ///< completions come in any order, one for each operation; signal_interval is 1
+    bool overtaking =
+        false;  ///< operations complete in any order, each with a completion of its own; signal_interval is 1
   };
   struct Slot {
     enum class Kind : std::uint8_t {

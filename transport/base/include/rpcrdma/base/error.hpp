@@ -24,7 +24,7 @@ using Result = boost::system::result<T, error_code>;
 /// What the caller can do about an error.
 enum class Condition {
   retry = 1,  ///< a temporary shortage: the same call may succeed later
-  reconnect,  ///< the connection is gone: a new connection may work
+  reconnect,  ///< the connection is lost: a new connection may succeed
   give_up,    ///< permanent for this call: neither waiting nor reconnecting helps
   bug,        ///< a programming error on one of the two sides
 };

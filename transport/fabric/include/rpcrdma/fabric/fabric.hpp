@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The fabric interface: what the transport needs of an RDMA provider (RFC 8166 section 2.3.2).
+// The fabric interface: the functions of an RDMA provider that the transport needs (RFC 8166 section 2.3.2).
 //
 // Operation. A Fabric belongs to one io_context and its one thread; everything made from it is used on that thread
 // only, unless said otherwise. submit() passes posted work to the wire. Completions come back through
@@ -42,7 +42,7 @@ namespace rpcrdma::fabric {
 /// [8166-5-a] iWARP and rdma_cm both name an endpoint by IP address and port.
 using Endpoint = boost::asio::ip::tcp::endpoint;
 
-/// What a provider supports. Query it; do not assume.
+/// The features and limits of a provider. Query them; assume none.
 struct Capabilities {
   std::string_view name;             ///< "iwarp", "verbs", "loopback"
   std::uint32_t max_gather = 0;      ///< the most buffers in one Send or Write
@@ -76,8 +76,8 @@ struct Counters {
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
-  /// The number of times that a lost device came into use again. The keys of older BufferRefs are then invalid for
-  /// sending and receiving; bind() still accepts them.
+  /// The number of times that a lost device was opened again. The keys of older BufferRefs are then invalid for sending
+  /// and receiving; bind() still accepts them.
   std::uint64_t reopened = 0;
   // iWARP in userspace only:
   std::uint64_t frames_sent = 0;      ///< FPDUs
@@ -93,10 +93,10 @@ constexpr bool wraps(std::uint64_t offset, std::uint64_t length) noexcept {
   return length != 0 && offset + (length - 1) < offset;
 }
 
-/// What the peer may do with an exposed range.
+/// The access to an exposed range that the peer has.
 enum class Access : std::uint8_t { remote_read, remote_write };
 
-/// A registration of memory with the provider. The memory belongs to the caller and outlives the registration. No
+/// A registration of memory with the provider. The memory belongs to the caller and must outlive the registration. No
 /// peer can reach it until a Window exposes a part of it.
 class RPCRDMA_EXPORT MemoryRegion {
  public:
@@ -152,7 +152,7 @@ struct ReadDepths {
   friend bool operator==(const ReadDepths&, const ReadDepths&) = default;
 };
 
-/// What both sides know of a connection.
+/// The properties of a connection.
 struct ConnectionInfo {
   Endpoint local;                       ///< this side's address
   Endpoint peer;                        ///< the other side's address
@@ -165,7 +165,7 @@ struct ConnectionInfo {
   std::optional<ReadDepths> peer_reads;
 };
 
-/// Events of a queue pair as a whole. Belongs to the user of the queue pair and outlives it.
+/// Events of a queue pair as a whole. Belongs to the user of the queue pair, and must outlive the queue pair.
 class RPCRDMA_EXPORT QueuePairEvents {
  public:
   /// Both sides are connected: the send queue accepts work from here on.
@@ -209,7 +209,7 @@ struct QueuePairOptions {
   /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
   AccessEvents* access =
-      nullptr;  ///< called if Capabilities::reports_access; null: not called; outlives the queue pair
+      nullptr;  ///< called if Capabilities::reports_access; must outlive the queue pair; null: no calls
 };
 
 /// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion. Its buffers
@@ -280,7 +280,7 @@ class RPCRDMA_EXPORT Fabric {
   virtual ~Fabric() = default;
   /// The event loop. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
-  /// What the provider supports; never changes. Any thread.
+  /// The features and limits of the provider. They never change. Any thread.
   virtual const Capabilities& capabilities() const noexcept = 0;
   /// The totals so far. On the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;

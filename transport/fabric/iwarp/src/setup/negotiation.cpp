@@ -94,7 +94,7 @@ StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, 
   agreement.outbound_reads = wishes.outbound_reads;
   if (!request.enhanced) return out;  // [6581-10-b] [6581-6-c] the Reply has no enhanced data either
 
-  // [6581-10-a] an enhanced Request gets an enhanced Reply
+  // [6581-10-a] the Reply to an enhanced Request is enhanced
   const EnhancedData& theirs = *request.enhanced;
   EnhancedData ours;
   // [6581-9.1-b] [6581-9.1-i] ORD is at most the initiator's IRD

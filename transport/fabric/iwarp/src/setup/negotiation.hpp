@@ -9,7 +9,7 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// What one side asks for.
+/// The terms that one side wants.
 struct SetupWishes {
   bool crc = true;
   bool markers = false;  ///< in the stream that this side receives
@@ -30,7 +30,7 @@ struct Agreement {
   bool receive_markers = false;
   std::uint32_t inbound_reads = 0;
   std::uint32_t outbound_reads = 0;
-  ReadyToReceive ready_to_receive = ReadyToReceive::none;  ///< what the initiator sends first
+  ReadyToReceive ready_to_receive = ReadyToReceive::none;  ///< the first message of the initiator
 };
 
 /// The Request of an initiator.

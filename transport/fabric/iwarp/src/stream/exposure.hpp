@@ -6,7 +6,7 @@ namespace rpcrdma::fabric::iwarp {
 
 class Exposures;
 
-/// What a window exposes: one exact range, to the peer of one stream, by one STag.
+/// The exposure of a window: one exact range, to the peer of one stream, under one STag.
 struct Exposure {
   const Exposures* owner = nullptr;  ///< the Exposures of its stream
   BufferRef memory;

@@ -10,12 +10,11 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The windows of one stream: what its peer may read, write and invalidate. Each STag that the peer sends is checked
-/// here.
+/// The windows of one stream, which its peer may read, write or invalidate. Checks each STag that the peer sends.
 ///
 /// Ownership. An Exposure belongs to its window; a segment that is being placed and a Read that is being answered pin
 /// it.
-/// Error handling. Access beyond what was granted is refused with the Terminate code of the fault.
+/// Error handling. Access that no window grants is refused with the Terminate code of the fault.
 class Exposures {
  public:
   explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}

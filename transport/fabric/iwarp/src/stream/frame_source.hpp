@@ -5,8 +5,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Decides which message goes out next: work requests and Read Responses take turns, message by message, and an empty
-/// Write that is due goes between two messages.
+/// Chooses the next message to send. Work requests and Read Responses take turns, message by message; an empty Write is
+/// sent between two messages.
 class FrameSource {
  public:
   FrameSource(SendSide& sends, ReadResponder& responder) noexcept : sends_(sends), responder_(responder) {}

@@ -12,7 +12,7 @@ struct Placement {
   FabricError why = FabricError::protocol_violation;
 };
 
-/// The segment breaks a rule: `code` goes to the peer, `why` to the user.
+/// For a segment that breaks a rule: `code` is sent to the peer, `why` is reported to the user.
 inline Placement refused(const TerminateCode& code, FabricError why = FabricError::protocol_violation) noexcept {
   return {nullptr, &code, why};
 }

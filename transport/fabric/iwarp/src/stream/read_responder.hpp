@@ -16,7 +16,7 @@ class ReadResponder {
   /// To be called when the connection is established. `mulpdu`: the most bytes of one ULPDU; `depth`: IRD.
   void start(std::uint32_t mulpdu, std::uint32_t depth);
 
-  /// Checks the header of a Read Request, whose payload goes to `buffer`.
+  /// Checks the header of a Read Request. The payload will be placed in `buffer`.
   Placement place(const DdpHeader& header, std::uint32_t payload, std::byte* buffer) const noexcept;
   /// To be called when the Request is complete. Checks it and queues the Read.
   const TerminateCode* add(const ReadRequest& request) noexcept;

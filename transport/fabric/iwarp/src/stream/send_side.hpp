@@ -73,7 +73,7 @@ class SendSide {
   Placement place_response(const DdpHeader& header, std::uint32_t payload) noexcept;
   void response_placed(const DdpHeader& header, std::uint32_t payload) noexcept;
 
-  /// Completes what is done, in order.
+  /// Completes work requests that are done, in order.
   void retire() noexcept;
   /// Completes the remaining work as flushed. To be called when the connection has ended.
   void flush() noexcept;

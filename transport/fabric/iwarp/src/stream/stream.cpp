@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: posting checks the state and hands the work to its queue; submit() permits its transmission. Finished work
-// leaves its queue in order of posting and is handed to the dispatcher, which runs the callbacks from the io_context,
+// leaves its queue in order of posting and is passed to the dispatcher, which runs the callbacks from the io_context,
 // either at the end of a handler of the stream or in a handler of their own.
 // Error handling: work that cannot be posted is refused at once and changes nothing. Outstanding work of a connection
 // that ended completes as flushed, in order.

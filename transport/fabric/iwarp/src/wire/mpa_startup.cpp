@@ -85,7 +85,7 @@ StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, S
   enhanced = frame.revision >= kRevision2 && (flags & kEnhancedFlag) != 0;
   // [5044-7.1.1-h] [5044-7.1.2-k] at most 512 bytes of private data
   if (!in.ok() || private_length > kMaxPrivateData) return StartupError::private_data_length;
-  // [6581-6-d] the enhanced data comes first
+  // [6581-6-d] the enhanced data precedes the private data
   if (enhanced && private_length < kEnhancedDataSize) return StartupError::enhanced_data;
   return StartupError::none;
 }

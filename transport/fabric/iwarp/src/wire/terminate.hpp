@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The Terminate message (RFC 5040 section 4.8): what went wrong, in which layer, and the header at fault.
+// The Terminate message (RFC 5040 section 4.8): an error, its layer, and the header that caused it.
 #include <string>
 
 #include "rpcrdma/base/cursor.hpp"

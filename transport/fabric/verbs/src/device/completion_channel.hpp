@@ -25,7 +25,7 @@ class CompletionChannel final : public Watch {
   /// Requires that all queues have been destroyed.
   void detach() noexcept;
 
-  /// Makes a queue, armed for its first completion, whose notifications go to `handler`. After the owner has destroyed
+  /// Makes a queue, armed for its first completion; `handler` handles its notifications. After the owner has destroyed
   /// the queue, no notification arrives. While the queue's cq_context is null, notifications are dropped.
   Result<CompletionQueue> make_queue(std::uint32_t entries, CompletionHandler& handler);
   /// The channel is shared with queues, which may outlive this object.

@@ -16,7 +16,7 @@
 namespace rpcrdma::fabric::verbs {
 
 /// One fabric's share of a device: its protection domain, its registrations, its limits. librdmacm opens the
-/// ibv_context once for the process. Outlives everything made from it.
+/// ibv_context once for the process. Must outlive all objects made from it.
 class Device {
  public:
   /// The objects that keep the device in use. Destroyed after all objects that are made from the device.

@@ -35,7 +35,7 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   BufferRef first(std::uint32_t count) const noexcept { return ref().slice(0, count); }
   /// The bytes of ref().
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
-  /// Returns the memory to its pool, or deregisters it if it came from adopt().
+  /// Returns the memory to its pool, or deregisters it if adopt() has made this object.
   void reset() noexcept;
 
  private:
@@ -56,8 +56,8 @@ struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< the most bytes registered; beyond this allocate() fails
 };
 
-/// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit
-/// remains for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
+/// `wanted`, with max_octets limited by the fabric's limit of locked memory, which `pools` pools share. Half of the
+/// limit remains for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
 RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities,
                                         std::size_t pools) noexcept;
 
@@ -67,7 +67,7 @@ RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabi
 /// would otherwise exceed the bound or the limit of locked memory.
 class RPCRDMA_EXPORT Pool {
  public:
-  /// An empty pool: memory is registered when it is first needed. `fabric` outlives it.
+  /// An empty pool: memory is registered when it is first needed. `fabric` must outlive the pool.
   explicit Pool(fabric::Fabric& fabric, PoolOptions options = {});
   ~Pool();
   Pool(const Pool&) = delete;
@@ -87,7 +87,7 @@ class RPCRDMA_EXPORT Pool {
   /// Bytes of the pool that a buffer of `size` occupies.
   static std::size_t footprint(std::uint32_t size) noexcept;
 
-  /// What the pool holds now.
+  /// The present contents of the pool.
   struct Counters {
     std::size_t registered_octets = 0;  ///< bytes of all slabs
     std::size_t regions = 0;            ///< registrations

@@ -41,7 +41,7 @@ class RPCRDMA_EXPORT Call {
   virtual void done(error_code status, const Payload* reply) noexcept = 0;
 
   std::uint32_t xid = 0;  ///< unique among the calls in flight; Requester::next_xid() returns such an XID
-  /// Largest possible reply payload in bytes, without the items that go to `results` (RFC 8166 section 4.3.3).
+  /// The largest possible reply payload in bytes, without the items that `results` receives (RFC 8166 section 4.3.3).
   std::uint32_t max_reply = 1024;
   /// Memory for DDP-eligible results: for each possible result a list of registered buffers.
   /// The memory belongs to the caller of the RPC, which does not access it before done().

@@ -5,7 +5,7 @@
 
 namespace rpcrdma::wire {
 
-/// What a receiver found wrong with an RPC-over-RDMA header. The answer depends on the receiver's role (RFC 8166
+/// The errors that a receiver may find in an RPC-over-RDMA header. The answer depends on the receiver's role (RFC 8166
 /// section 4.5):
 ///
 ///     error               as Responder             as Requester
@@ -29,7 +29,7 @@ enum class WireError {
   bad_version,        ///< a version that this receiver does not accept
   bad_procedure,      ///< rdma_proc is no procedure of the version
   bad_chunks,         ///< truncated or garbled chunk lists, or an RDMA_NOMSG without chunks
-  too_many_segments,  ///< well-formed as far as seen, but beyond the receiver's own limit (the RFC sets none)
+  too_many_segments,  ///< well-formed so far, but with more segments than the receiver accepts (the RFC sets no limit)
   xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
   obsolete_msgp,      ///< RDMA_MSGP (section 4.6.1)
   obsolete_done,      ///< RDMA_DONE (section 4.6.2)

@@ -99,7 +99,7 @@ class LoopbackFabric : public Fabric {
   /// leaks them.
   virtual std::size_t regions() const noexcept = 0;
   virtual std::size_t bound_windows() const noexcept = 0;
-  /// What this fabric exposes now, in the order in which the windows were made.
+  /// The present exposures of this fabric, in the order in which the windows were made.
   virtual std::vector<LoopbackExposure> exposures() const = 0;
 };
 
