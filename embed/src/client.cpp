@@ -75,7 +75,7 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
   if (thrown) made = make_error_code(BaseError::cancelled);
   if (closed) return;
   if (!made) {
-    target.options.log.warn("{}: {}", target.address.host, made.error().message());
+    target.options.log.warn("cannot open a connection to {}: {}", target.address.host, made.error().message());
     return link.failed(made.error());
   }
   backend.emplace(std::move(*made));

@@ -75,7 +75,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   void on_budget(std::size_t bytes) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
-  std::shared_ptr<TcpCallOwner> alive_;  // held until the call is answered, then by the write operation
+  std::shared_ptr<TcpCallOwner> alive_;  // set until the call is answered; then the write operation holds the reference
   Histogram* latency_ = nullptr;
   std::chrono::steady_clock::time_point arrived_;
   std::uint32_t xid_ = 0;

@@ -88,7 +88,7 @@ class TcpConnection final : public TcpCallOwner,
   std::uint64_t calls_taken_ = 0;
   std::uint32_t serving_ = 0;
   std::size_t serving_bytes_ = 0;
-  std::size_t record_reserved_ = 0;             // for the record being read
+  std::size_t record_reserved_ = 0;             // bytes reserved for the record that is being read
   std::shared_ptr<TcpConnection> awaits_room_;  // keeps this object alive while it waits for room
   Standstill reading_stands_;
   Standstill writing_stands_;

@@ -109,7 +109,8 @@ void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::soc
   if (gone) return;
   if (!shared_->enter(peer.address())) {
     ++shared_->refused;
-    shared_->log.debug("rpc/tcp: refused a connection from {}: too many are open", peer.address().to_string());
+    shared_->log.debug("rpc/tcp: refused a connection from {}: too many connections are open",
+                       peer.address().to_string());
     return;
   }
   boost::asio::dispatch(worker->context(), [worker, socket = std::move(socket), peer]() mutable {

@@ -94,7 +94,7 @@ class RPCRDMA_EXPORT Client {
     note(P::kInfo);
     return rpc_->async_call<P>(args, options, std::forward<Token>(token));
   }
-  /// The same without options.
+  /// As call() above, with default options.
   template <rpc::Procedure P, class Token = boost::asio::deferred_t>
   requires(!std::same_as<std::remove_cvref_t<Token>, CallOptions>) auto call(const typename P::Args& args,
                                                                              Token&& token = Token()) {

@@ -24,7 +24,7 @@ class Connection;
 /// A packet to send: a buffer with room for the encapsulation header in front of the packet.
 struct Packet {
   memory::RegisteredBuffer buffer;
-  std::uint32_t length = 0;  ///< of the packet, without the header
+  std::uint32_t length = 0;  ///< bytes of the packet, without the header
   FrameType type = FrameType::ipv4;
 };
 

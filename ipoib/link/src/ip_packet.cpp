@@ -28,7 +28,7 @@ bool icmp4_allowed(Octets packet) noexcept {
   if (byte_at(packet, 9) != kIcmp4) return true;
   if (packet.size() <= header) return false;
   const std::uint8_t type = byte_at(packet, header);
-  return type == 0 || type == 8 || (type >= 13 && type <= 18);  // queries
+  return type == 0 || type == 8 || (type >= 13 && type <= 18);  // ICMP queries
 }
 
 bool icmp6_allowed(Octets packet) noexcept {

@@ -45,7 +45,7 @@ class LinkState {
   const LinkOptions& options() const noexcept { return options_; }
 
  private:
-  // link_device.cpp
+  // Defined in link_device.cpp:
   void await_device();
   void read_batch();
   void submit_touched() noexcept;
@@ -62,12 +62,12 @@ class LinkState {
   void resume();
   void await_stall();
 
-  // link_receive.cpp
+  // Defined in link_receive.cpp:
   void pass(std::span<const Octets> packet, const Offload& offload, std::size_t count, std::size_t bytes) noexcept;
   Peer* owner_of(const IpBytes& source, Peer& sender);
   bool may_learn(const boost::asio::ip::address& address, const Peer& sender) const noexcept;
 
-  // link_connections.cpp
+  // Defined in link_connections.cpp:
   ConnectionLimits limits() const noexcept;
   void requested(std::unique_ptr<fabric::ConnectionRequest> request) noexcept;
   void accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& data);

@@ -47,7 +47,7 @@ class ClientLink {
   void run_until(Done done) {
     while (!done()) runner_.run_one();
   }
-  /// The same, but at most until the time `until`; returns false if that time has passed.
+  /// As run_until() above, but at most until the time `until`; returns false if that time has passed.
   template <class Done>
   bool run_until(Done done, std::chrono::steady_clock::time_point until) {
     if (done()) return true;

@@ -15,9 +15,6 @@ namespace rpcrdma::tirpc {
 ///
 /// A Read in progress keeps this object alive, and with it the memory of the piece. The call cannot be answered until
 /// the Read is over. Belongs to one thread, which runs the event loop while it waits.
-///
-/// A Read in progress keeps this object alive, and with it the memory of the piece. The call cannot be answered until
-/// the Read is over. Belongs to one thread, which runs the event loop while it waits.
 class LongArguments final : public xdr::Source, public std::enable_shared_from_this<LongArguments> {
  public:
   /// The number of bytes of a long call that are read before it is dispatched. A shorter call needs one Read.

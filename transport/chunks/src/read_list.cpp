@@ -52,7 +52,7 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
 bool ReadList::assemble(BufferRef stream, Payload& out) const {
   out.clear();
   std::uint32_t used = 0;      // bytes used of the reduced stream
-  std::uint32_t position = 0;  // in the unreduced stream
+  std::uint32_t position = 0;  // the position in the unreduced stream
   for (const Chunk& chunk : chunks_) {
     const std::uint32_t gap = chunk.position - position;
     if (gap > stream.size - used) return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A received message is decoded once and passed to the user as a call or as a reply (RFC 8167 section 2).
 // Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
-// Errors. A failed receive was flushed: on_disconnected() reports the end. A length beyond the buffer aborts the
-// connection.
+// Errors. A failed receive was flushed: on_disconnected() reports the end. A message longer than its receive buffer
+// aborts the connection.
 #include "control.hpp"
 
 namespace rpcrdma::transport {

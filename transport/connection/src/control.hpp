@@ -96,7 +96,7 @@ class Control final : public CharacteristicsExchange {
   };
   enum Id : std::uint8_t { kReceiveSize, kInvalidation, kBackward, kIds };
 
-  // control.cpp
+  // Defined in control.cpp:
   void announce(bool known);
   bool post(wire::Header& header);
   template <class Option>
@@ -112,7 +112,7 @@ class Control final : public CharacteristicsExchange {
   SendSlot* idle_slot() noexcept;
   bool take(ExchangeEvent event, std::uint32_t xid);
 
-  // control_peer.cpp
+  // Defined in control_peer.cpp:
   void on_init(const wire::Header& header);
   void on_request(const wire::Header& header);
   void on_response(const wire::Header& header);
@@ -122,7 +122,7 @@ class Control final : public CharacteristicsExchange {
   Disposition consider_size(std::uint32_t size);
   bool start_raise(std::uint32_t size, bool asked);
 
-  // control_requests.cpp
+  // Defined in control_requests.cpp:
   void prepare_request();
   ChangeOutcome settle(const wire::v2::ResponseOption& response);
   void doubt();
@@ -132,12 +132,12 @@ class Control final : public CharacteristicsExchange {
   std::uint32_t largest_send() const noexcept;
   void limit_sends() noexcept;
 
-  // control_timer.cpp
+  // Defined in control_timer.cpp:
   void arm(std::chrono::steady_clock::time_point deadline);
   void on_deadline();
   void note_progress(const wire::Header& header);
 
-  // control_policy.cpp
+  // Defined in control_policy.cpp:
   void on_offer(std::uint32_t size);
   void take_offer();
   bool may_shrink() const noexcept;

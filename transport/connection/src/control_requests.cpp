@@ -183,7 +183,7 @@ bool Control::on_error(const wire::Header& header) {
   init_xid_.reset();
   unproven_ = held_ = false;
   take(ExchangeEvent::refusal, header.xid);
-  connection_.log().debug("peer does not support transport characteristics");
+  connection_.log().debug("the peer does not support transport characteristics");
   pump();
   return true;
 }

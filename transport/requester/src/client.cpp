@@ -101,7 +101,7 @@ void ClientImpl::connect() {
     return;
   }
   last_error_ = connection.error();
-  log_.debug("cannot connect: {}", last_error_.message());
+  log_.debug("cannot connect to the server: {}", last_error_.message());
   state_ = State::idle;
   if (last_error_ == Condition::give_up)
     core_.fail_waiting(last_error_);
@@ -131,7 +131,7 @@ void ClientImpl::on_connected() noexcept {
   state_ = State::connected;
   last_error_ = {};
   if (std::exchange(was_connected_, true)) ++core_.mutable_counters().reconnects;
-  log_.debug("connected: send threshold {}, receive threshold {}, remote invalidation {}",
+  log_.debug("connected to the server: send threshold {}, receive threshold {}, remote invalidation {}",
              connection_->thresholds().send, connection_->thresholds().receive,
              connection_->thresholds().remote_invalidation);
   core_.attach(connection_);
@@ -142,9 +142,9 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
   if (why)
-    log_.debug("connection lost: {}", why.message());
+    log_.debug("connection to the server lost: {}", why.message());
   else
-    log_.debug("connection closed in an orderly way");
+    log_.debug("connection to the server closed in an orderly way");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   if (connection && connection->lacks_version_two()) offer_after_ = std::chrono::steady_clock::now() + version_memory_;
   // The backoff starts anew only after a reply, so that a server that accepts and closes at once is retried as slowly
@@ -184,7 +184,7 @@ void ClientImpl::on_reply(Received& message) noexcept {
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);
-  log_.debug("message discarded: {}", make_error_code(error).message());
+  log_.debug("discarded a message of the server: {}", make_error_code(error).message());
   core_.discard();
 }
 

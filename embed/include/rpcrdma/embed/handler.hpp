@@ -19,7 +19,7 @@ namespace rpcrdma {
 /// The return type of a coroutine handler.
 template <class T>
 using awaitable = boost::asio::awaitable<T>;
-/// The same as rpc::ServerCall.
+/// Another name for rpc::ServerCall.
 template <rpc::Procedure P>
 using ServerCall = rpc::ServerCall<P>;
 using rpc::AcceptStat;

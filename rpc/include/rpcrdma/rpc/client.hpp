@@ -100,7 +100,7 @@ class RPCRDMA_EXPORT Client {
         },
         token, std::move(call));
   }
-  /// The same without options.
+  /// As async_call() above, with default options.
   template <Procedure P, class Token>
   auto async_call(const typename P::Args& args, Token&& token) {
     return async_call<P>(args, CallOptions{}, std::forward<Token>(token));

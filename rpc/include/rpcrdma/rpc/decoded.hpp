@@ -47,11 +47,11 @@ class Decoded {
 
   /// The value. Valid as long as this object holds it.
   const T& operator*() const noexcept { return value_; }
-  /// The same.
+  /// The address of the value.
   const T* operator->() const noexcept { return &value_; }
-  /// The same.
+  /// The value, which the caller may change.
   T& operator*() noexcept { return value_; }
-  /// The same.
+  /// The address of the value, which the caller may change.
   T* operator->() noexcept { return &value_; }
 
   /// Decodes the next value in `in`. On failure returns false, and this object is empty.

@@ -77,7 +77,7 @@ class RPCRDMA_EXPORT DuplicateCache {
   /// the attached calls; the caller passes each to its `server` again.
   std::vector<AttachedCall> forget(const DuplicateKey& key);
 
-  /// Totals since the start; the first two are current values.
+  /// The first two are current values, the others totals since the start.
   struct Counters {
     std::size_t entries = 0;     ///< calls in the cache
     std::size_t bytes = 0;       ///< bytes of the kept replies, with overhead

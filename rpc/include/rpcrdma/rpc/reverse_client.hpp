@@ -67,7 +67,7 @@ class ReverseClient {
         },
         token, std::move(prepared));
   }
-  /// The same without options.
+  /// As call() above, with default options.
   template <Procedure P, class Token = boost::asio::deferred_t>
   requires(!std::is_same_v<std::remove_cvref_t<Token>, CallOptions>) auto call(const typename P::Args& args,
                                                                                Token&& token = Token()) const {

@@ -57,7 +57,7 @@ class RPCRDMA_EXPORT TcpServer {
  public:
   /// `workers` must not be empty.
   static std::unique_ptr<TcpServer> make(const std::vector<TcpWorker>& workers, TcpServerOptions options, Log log);
-  /// The same with one worker.
+  /// As make() above, with one worker.
   static std::unique_ptr<TcpServer> make(boost::asio::io_context& context, memory::Pool& pool,
                                          transport::CallHandler& handler, TcpServerOptions options, Log log) {
     return make({{&context, &pool, &handler}}, options, std::move(log));

@@ -61,7 +61,7 @@ std::shared_ptr<WindowState> End::accessed(const Frame& frame, Access access) co
     first -= static_cast<std::uint64_t>(window.memory.data - window.region.data());
     size = window.region.size();
   }
-  const std::uint64_t from = frame.offset - first;  // huge if the offset is below the range
+  const std::uint64_t from = frame.offset - first;  // wraps to a large number if the offset is below the range
   if (from > size || frame.length > size - from) return nullptr;
   return found->second;
 }

@@ -58,7 +58,7 @@ Result<const VerbsPlugin*> load(const fs::path& file, const Log& log) {
   if (plugin != nullptr && plugin->abi == kVerbsPluginAbi && std::strcmp(plugin->build, RPCRDMA_BUILD_ID) == 0)
     return plugin;
   if (plugin == nullptr)
-    log.error("verbs: {} has no entry point {}", file.string(), kVerbsPluginEntry);
+    log.error("verbs: {} has no entry point {}: it is not a plug-in of this library", file.string(), kVerbsPluginEntry);
   else
     log.error("verbs: {} is build {} with ABI {}; this program needs build {} with ABI {}", file.string(),
               plugin->build, plugin->abi, RPCRDMA_BUILD_ID, kVerbsPluginAbi);

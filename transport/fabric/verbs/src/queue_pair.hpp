@@ -63,7 +63,7 @@ class VerbsQueuePair final : public QueuePair,
   /// Takes the transition of `event`; false if there is none.
   bool advance(Event event) noexcept;
 
-  // establish.cpp
+  // Defined in establish.cpp:
   void on_cm_event(CmEvent event) noexcept override;
   error_code resolve();
   error_code connect();
@@ -77,7 +77,7 @@ class VerbsQueuePair final : public QueuePair,
   void arm_timer(std::chrono::milliseconds after);
   void on_timer();
 
-  // completions.cpp
+  // Defined in completions.cpp:
   void on_completions() noexcept override;
   void on_dispatched() noexcept override { after_dispatch(); }
   void probe_peer() noexcept override;
@@ -99,7 +99,7 @@ class VerbsQueuePair final : public QueuePair,
   error_code violation(std::string_view what);
   void note_failure(const ibv_wc& completion);
 
-  // ending.cpp
+  // Defined in ending.cpp:
   void end_later(error_code why);
   void on_flush_unasked(error_code lost);
   error_code reason_of_disconnect() const noexcept;

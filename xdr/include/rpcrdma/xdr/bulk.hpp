@@ -53,7 +53,7 @@ struct bulk_data {
   }
   /// As set_octets(), with the characters of a text.
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
-  /// Sends registered memory; if the item is reduced, without a copy. The length is the sum of the sizes in `from`. The
+  /// Sends registered memory, without a copy if the item is reduced. The length is the sum of the sizes in `from`. The
   /// array `from` must stay valid as long as the memory.
   void set_parts(std::span<const rpcrdma::BufferRef> from) noexcept {
     *this = {};

@@ -52,7 +52,7 @@ enum class DecodeFailure : std::uint8_t {
 
 /// The range of a DDP-eligible value in the unreduced stream, whether the value is reduced or not.
 struct EligibleRange {
-  std::uint32_t position = 0;  ///< of the first byte; a multiple of 4
+  std::uint32_t position = 0;  ///< the position of the first byte; a multiple of 4
   std::uint32_t length = 0;    ///< bytes, without the pad
 };
 

@@ -137,7 +137,7 @@ class Budget {
         if (within_bounds(share, waiter.wanted_)) {
           short_ = waiter.wanted_ > free();
           if (!short_) grant(waiter);
-          return !short_;  // if true, the next free bytes are reserved for this request
+          return !short_;  // if short_, the next free bytes are reserved for this request
         }
         if (share.used_ == 0) break;  // the next bytes that this peer releases are reserved for this share
       }

@@ -11,7 +11,7 @@ namespace rpcrdma {
 struct BufferRef {
   std::byte* data = nullptr;    ///< the first byte; null: no memory
   std::uint32_t size = 0;       ///< bytes
-  std::uint32_t local_key = 0;  ///< of the memory region that contains the bytes; 0: not registered
+  std::uint32_t local_key = 0;  ///< the key of the memory region that contains the bytes; 0: not registered
 
   /// The bytes; valid as long as the memory is.
   std::span<std::byte> octets() const noexcept { return {data, size}; }
@@ -26,7 +26,7 @@ struct BufferRef {
 struct Segment {
   std::uint32_t handle = 0;  ///< the key of the registration
   std::uint32_t length = 0;  ///< bytes
-  std::uint64_t offset = 0;  ///< of the first byte, within the registration
+  std::uint64_t offset = 0;  ///< the offset of the first byte within the registration
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 

@@ -20,7 +20,7 @@ struct PayloadItem {
   /// The position of a result that arrived in a Write chunk: the message does not carry its position.
   static constexpr std::uint32_t kNoPosition = 0xffffffff;
 
-  std::uint32_t position = 0;  ///< of the first byte in the unreduced stream; a multiple of 4
+  std::uint32_t position = 0;  ///< the position of the first byte in the unreduced stream; a multiple of 4
   std::uint32_t length = 0;    ///< bytes
   /// The buffers that hold the bytes, in order. Empty while an incoming item has not been pulled yet.
   boost::container::small_vector<BufferRef, 1> parts;
@@ -31,7 +31,7 @@ struct PayloadItem {
 struct Payload {
   boost::container::small_vector<PayloadPiece, 4> pieces;  ///< ascending by position, with gaps only at items
   boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position, unless they have kNoPosition
-  std::uint32_t length = 0;                                ///< of the unreduced stream, item pads included
+  std::uint32_t length = 0;                                ///< bytes of the unreduced stream, item pads included
 
   void clear() noexcept {
     pieces.clear();

@@ -54,10 +54,10 @@ struct Characteristics {
   std::uint64_t refused = 0;            ///< optional messages answered by an error, or dropped
   std::uint64_t unanswered = 0;         ///< REQ_XCHAR without an answer in time
   // Requests of the policy (CharacteristicOptions::adaptive) to the peer:
-  std::uint64_t grown = 0;           ///< for larger Receives
-  std::uint64_t shrunk_unused = 0;   ///< for smaller Receives, as no call needed more
-  std::uint64_t shrunk_idle = 0;     ///< for smaller Receives, as there were no calls
-  std::uint64_t shrunk_pressed = 0;  ///< for smaller Receives, as the peer is short of memory
+  std::uint64_t grown = 0;           ///< requests for larger Receives
+  std::uint64_t shrunk_unused = 0;   ///< requests for smaller Receives, as no call needed larger Receives
+  std::uint64_t shrunk_idle = 0;     ///< requests for smaller Receives, as there were no calls
+  std::uint64_t shrunk_pressed = 0;  ///< requests for smaller Receives, as the peer was short of memory
 };
 
 /// The values to change; an empty member leaves its value as it is.

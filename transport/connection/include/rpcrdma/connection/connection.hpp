@@ -123,10 +123,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   const Log& log() const noexcept { return setup_.log; }
   bool connected() const noexcept { return connected_; }
 
-  /// Orderly close; on_disconnected() follows.
+  /// Closes the connection in an orderly way; on_disconnected() follows.
   void close() noexcept;
-  /// Immediate end; on_disconnected() follows, and reports `why` instead of the fabric's reason. Logs `message`, if
-  /// any, unless the connection has been aborted before.
+  /// Ends the connection immediately; on_disconnected() follows, and reports `why` instead of the fabric's reason. Logs
+  /// `message`, if any, unless the connection has been aborted before.
   void abort(error_code why, const char* message = nullptr) noexcept;
 
   // Transport characteristics, in version two.
@@ -160,7 +160,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     return plan_epoch_;
   }
   void plan_posted(std::uint8_t epoch) noexcept;
-  /// Immediate end without any further event. Posted and exposed memory is not accessed afterwards.
+  /// Ends the connection immediately, without any further event. Posted and exposed memory is not accessed afterwards.
   void destroy() noexcept;
 
   /// The following three functions post work. On failure the connection is aborted, and on_disconnected() follows.

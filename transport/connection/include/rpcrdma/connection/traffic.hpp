@@ -9,7 +9,8 @@ namespace rpcrdma::transport {
 /// The counters of one side of a connection since the connection was made, in both directions of RPC-over-RDMA. The
 /// counters of several connections may be added. Written and read on the thread of the connection.
 struct Traffic {
-  // Work requests and their bytes. This side does not notice the peer's RDMA Reads and Writes.
+  // Work requests of this side and their bytes. The peer's RDMA Reads and Writes are not counted, as this side does not
+  // notice them.
   std::uint64_t sends = 0;          ///< Sends posted
   std::uint64_t send_bytes = 0;     ///< their bytes, transport headers included
   std::uint64_t receives = 0;       ///< messages received

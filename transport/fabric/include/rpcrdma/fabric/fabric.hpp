@@ -243,13 +243,13 @@ class RPCRDMA_EXPORT QueuePair {
 
   /// Passes all posted work to the wire, many work requests at a time.
   virtual void submit() = 0;
-  /// Orderly end, after all posted work has been sent. on_disconnected follows.
+  /// Ends the connection in an orderly way, after all posted work has been sent. on_disconnected follows.
   virtual void disconnect() = 0;
-  /// Immediate end. on_disconnected follows.
+  /// Ends the connection immediately. on_disconnected follows.
   virtual void abort() = 0;
-  /// Immediate end without on_disconnected. Afterwards no callback starts, no work is accepted, and nothing touches a
-  /// posted or exposed buffer. Callable at any time, also from within a callback of this queue pair, which is then the
-  /// last callback. Outstanding work does not complete. The destructor does the same.
+  /// Ends the connection immediately, without on_disconnected. Afterwards no callback starts, no work is accepted, and
+  /// nothing touches a posted or exposed buffer. Callable at any time, also from within a callback of this queue pair,
+  /// which is then the last callback. Outstanding work does not complete. The destructor does the same.
   virtual void quiesce() noexcept = 0;
 };
 

@@ -11,8 +11,8 @@ namespace {
 /// arrive.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
-/// After this many small frames in a row, the reader does not expect a large frame. Usually fewer calls are in
-/// progress.
+/// After this many small frames in a row, the reader no longer expects a large frame. Between two large frames, a peer
+/// usually sends no more small frames than calls are in progress, which are fewer than this number.
 constexpr std::size_t kGuarded = 32;
 /// The bytes of a frame that are read first: its length and the shortest header.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;

@@ -93,7 +93,7 @@ class FpduReader {
   Crc32c crc_;
   std::uint64_t copied_ = 0;
 
-  std::uint64_t position_ = 0;  // in the stream; counted only if markers are on
+  std::uint64_t position_ = 0;  // the position in the stream; counted only if markers are on
   std::uint64_t frame_start_ = 0;
   Marker marker_{};
   std::size_t marker_collected_ = 0;

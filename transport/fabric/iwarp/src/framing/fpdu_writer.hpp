@@ -69,7 +69,7 @@ class FpduWriter {
   bool markers_ = false;
   Crc32c crc_;
   std::size_t pad_ = 0;
-  std::uint64_t position_ = 0;  // in the stream: bytes emitted, markers included
+  std::uint64_t position_ = 0;  // the position in the stream: bytes emitted, markers included
   std::uint64_t frame_start_ = 0;
   std::uint64_t copied_ = 0;
   std::uint64_t frames_ = 0;

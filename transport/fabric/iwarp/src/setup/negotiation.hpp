@@ -12,12 +12,12 @@ namespace rpcrdma::fabric::iwarp {
 /// The terms that one side wants.
 struct SetupWishes {
   bool crc = true;
-  bool markers = false;  ///< in the stream that this side receives
+  bool markers = false;  ///< whether this side wants markers in the stream that it receives
   bool enhanced = true;
   bool peer_to_peer = false;
   std::uint16_t inbound_reads = 0;
   std::uint16_t outbound_reads = 0;
-  std::uint16_t max_reads = 0;  ///< the most that this side supports, in either direction
+  std::uint16_t max_reads = 0;  ///< the largest read depth that this side supports, in either direction
 };
 
 /// The initiator's ready-to-receive indication, in the peer-to-peer model.

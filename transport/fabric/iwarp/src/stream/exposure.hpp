@@ -12,7 +12,7 @@ struct Exposure {
   BufferRef memory;
   Access access = Access::remote_read;
   Segment segment;
-  bool bound = false;         ///< in the table of STags
+  bool bound = false;         ///< the table of STags contains the exposure
   bool invalidating = false;  ///< invalidate() is posted and has not completed
   /// The number of frames that name this exposure: the segment that is being placed, and Read Responses that are not
   /// yet written to the socket.

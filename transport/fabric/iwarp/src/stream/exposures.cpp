@@ -49,7 +49,8 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
   // [5041-8.3.1-d] the exposure must grant writing
   if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);
   if (wraps(header.offset, payload)) return refused(terminate::kWrap);
-  const std::uint64_t skipped = header.offset - exposure->segment.offset;  // huge if the offset is below the range
+  const std::uint64_t skipped =
+      header.offset - exposure->segment.offset;  // wraps to a large number if the offset is below the range
   // [5041-8.3.1-c] [5041-4.2-d] the peer may write anywhere within the range
   if (skipped > exposure->memory.size || payload > exposure->memory.size - skipped) return refused(terminate::kBounds);
   placement_ = exposure;

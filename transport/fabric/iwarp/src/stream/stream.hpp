@@ -116,7 +116,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   Socket socket_;
   boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
   std::shared_ptr<Initiator> initiator_;  // while connecting
-  std::unique_ptr<Request> request_;      // of an acceptor, until accept()
+  std::unique_ptr<Request> request_;      // the request that an acceptor accepts, until accept()
   ConnectionInfo info_;
   Agreement agreement_;
 

@@ -38,8 +38,8 @@ struct DdpHeader {
   std::uint8_t opcode = 0;   ///< four bits; see Opcode
   std::uint32_t stag = 0;    ///< untagged: the STag to invalidate, if the opcode has one
   std::uint64_t offset = 0;  ///< tagged: TO; untagged: MO, 32 bits
-  std::uint32_t queue = 0;   ///< untagged
-  std::uint32_t msn = 0;     ///< untagged
+  std::uint32_t queue = 0;   ///< untagged: QN
+  std::uint32_t msn = 0;     ///< untagged: MSN
 
   std::size_t size() const noexcept { return tagged ? kTaggedHeaderSize : kUntaggedHeaderSize; }
   friend bool operator==(const DdpHeader&, const DdpHeader&) = default;

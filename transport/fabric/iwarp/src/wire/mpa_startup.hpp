@@ -37,7 +37,7 @@ struct StartupFrame {
   bool rejected = false;
   std::uint8_t revision = kRevision2;
   std::optional<EnhancedData> enhanced;
-  std::vector<std::byte> private_data;  ///< of the ULP; the frame carries it after the enhanced data
+  std::vector<std::byte> private_data;  ///< the private data of the ULP, which follows the enhanced data
   friend bool operator==(const StartupFrame&, const StartupFrame&) = default;
 };
 

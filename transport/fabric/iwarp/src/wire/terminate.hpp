@@ -59,7 +59,7 @@ struct Terminate {
 
   TerminateCode code;
   bool has_length = false;           ///< M
-  std::uint16_t segment_length = 0;  ///< of the ULPDU at fault, if M
+  std::uint16_t segment_length = 0;  ///< if M: bytes of the ULPDU at fault
   Octets ddp_header;                 ///< if D: 14 or 18 bytes
   Octets read_request;               ///< if R: 28 bytes
 };

@@ -87,7 +87,7 @@ class RPCRDMA_EXPORT Requester {
   /// Returns a new XID: the next one after the last, from a random start. Skips the XIDs of calls in flight.
   virtual std::uint32_t next_xid() noexcept = 0;
 
-  /// Totals since the start; the last three are current values.
+  /// The last three are current values, the others totals since the start.
   struct Counters {
     std::uint64_t calls = 0;                 ///< calls submitted
     std::uint64_t replies = 0;               ///< replies received

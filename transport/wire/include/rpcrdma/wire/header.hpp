@@ -36,7 +36,7 @@ enum class Direction : std::uint32_t { call = 0, reply = 1 };
 
 /// One header. Reused from message to message: clear() and decode() keep the capacity of its lists.
 struct Header {
-  std::uint32_t xid = 0;             ///< of the RPC message (section 4.2.1), or of the optional message
+  std::uint32_t xid = 0;             ///< the XID of the RPC message (section 4.2.1), or of the optional message
   std::uint32_t version = kVersion;  ///< an RDMA_ERROR repeats the version of the message that it answers
   std::uint32_t credits = 1;         ///< requested in a call, granted in a reply (section 4.2.3)
   Procedure procedure = Procedure::msg;

@@ -84,8 +84,8 @@ struct LoopbackExposure {
 
 class LoopbackFabric : public Fabric {
  public:
-  /// The `n`-th operation of this kind from now on (1: the next one) fails with `error`, or with a
-  /// default for its kind.
+  /// Makes the `n`-th operation of this kind from now on (1: the next one) fail with `error`, or with a default error
+  /// for its kind.
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
   /// Operations of this kind so far, including failed ones. A test that makes each operation fail in turn needs this
   /// number.
