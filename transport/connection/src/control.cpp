@@ -56,7 +56,8 @@ void Control::on_message(const wire::Header& header) {
   const bool reply = header.procedure != wire::Procedure::optional && header.direction == wire::Direction::reply;
   if (!reply) return;
   held_ = false;  // the reply answers a call that was sent after INIT_XCHAR, which has therefore arrived
-  // With one credit, a peer that may not know the extension has no receive left for INIT_XCHAR.
+  // A peer that does not know the extension posts receives only for its credits. If it grants one credit only,
+  // INIT_XCHAR could find no receive.
   if (!error && (std::min(header.credits, connection_.call_credits()) > 1 || phase_ == ExchangePhase::heard))
     announce(phase_ == ExchangePhase::heard);
 }

@@ -118,7 +118,7 @@ class LastingFabric final : public Fabric {
     if (const error_code lost = ready()) return lost;
     return fabric_->make_connector(peer, std::move(options), events);
   }
-  /// Does nothing without a fabric: its queue pairs have ended with it.
+  /// Does nothing while there is no fabric: `queue_pair` has ended with the fabric that made it.
   void start(QueuePair& queue_pair) override {
     if (fabric_ != nullptr) fabric_->start(queue_pair);
   }

@@ -66,7 +66,7 @@ class RequesterCore final : public Requester {
     ++counters_.discarded_replies;
     if (connection_) ++connection_->counted().discarded;
   }
-  bool proven() const noexcept { return proven_; }  ///< the current connection has carried a reply
+  bool proven() const noexcept { return proven_; }  ///< whether a reply has arrived on the current connection
   bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
   /// Sends waiting calls, as far as credits, memory and the send queue allow.
   void pump();

@@ -17,7 +17,7 @@ namespace {
 // Reply too closely until more data arrives (peer_watch.hpp).
 constexpr std::chrono::milliseconds kSettle{2};
 
-// Not 7, the maximum: rxe then retries for ever, even if the peer has vanished. Such connections can block all threads
+// With the maximum, 7, rxe would retry for ever, even if the peer has vanished. Such connections can block all threads
 // of the kernel's NFS server for good.
 constexpr std::uint8_t kRetries = 6;
 // The time that the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries, the device notices

@@ -97,12 +97,12 @@ class RPCRDMA_EXPORT Decoder {
   /// Continues at position `to` of the unreduced stream. Returns false if the message ends before `to`, or if `to` is
   /// within a reduced item.
   bool set_position(std::uint32_t to) noexcept;
-  /// opaque<>/string<> of at most `max_length`, in place.
+  /// Decodes an opaque<> or string<> of at most `max_length` bytes, in place.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
   /// Skips the next `count` bytes and returns their address. Returns null and skips nothing if they are not in one
   /// piece of memory, aligned to 4 bytes.
   std::int32_t* in_place(std::uint32_t count) noexcept;
-  /// A DDP-eligible opaque<>; see bulk_data.
+  /// Decodes a DDP-eligible opaque<>; see bulk_data.
   bool bulk(bulk_data& out) noexcept;
   /// The item of a bulk_data that has been decoded from this message (kind `item` or `placed`).
   const PayloadItem& item(std::uint32_t index) const noexcept { return message_->items[index]; }

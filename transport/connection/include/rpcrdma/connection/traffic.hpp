@@ -56,7 +56,7 @@ struct Traffic {
   /// All members.
   static constexpr auto fields() noexcept;
 
-  /// Adds each member.
+  /// Adds each member of `other` to the same member of this object.
   constexpr Traffic& operator+=(const Traffic& other) noexcept;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a connector runs an Initiator; an acceptor answers its Request at once. After either, establish() runs.
+// Operation: a connector runs an Initiator; an acceptor answers its Request at once. Then establish() runs in both
+// roles.
 // Ownership: the socket comes from the Initiator or the Request.
 // Error handling: on_disconnected reports any failure.
 #include <algorithm>

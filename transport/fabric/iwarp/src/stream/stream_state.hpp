@@ -44,13 +44,13 @@ class StreamState {
   }
 
   bool over() const noexcept { return name_ == Name::closed; }
-  /// Work for the wire may be posted.
+  /// Whether work for the wire may be posted.
   bool accepts_work() const noexcept { return name_ == Name::established; }
-  /// Frames may be written to the socket.
+  /// Whether frames may be written to the socket.
   bool transmits() const noexcept { return name_ >= Name::established && name_ <= Name::peer_ended; }
-  /// The socket is read.
+  /// Whether the stream reads from the socket.
   bool reads() const noexcept { return name_ != Name::peer_ended && name_ != Name::closed; }
-  /// An orderly end has begun, but is not over.
+  /// Whether an orderly end has begun and is not over.
   bool ending() const noexcept { return name_ >= Name::draining && name_ <= Name::shut_down; }
 
  private:

@@ -53,7 +53,7 @@ class Device {
 
   const DeviceLimits& limits() const noexcept { return limits_; }
   const std::string& name() const noexcept { return name_; }
-  /// The local address that the anchor is bound to, port 0.
+  /// The local address to which the anchor is bound, with port 0.
   const Endpoint& address() const noexcept { return address_; }
 
   /// Registers memory until remove(), without access rights for peers. Windows may be bound to it.
