@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: calls go to the Link; the first call opens the backend, to which the Link forwards all calls from then on.
+// Operation: calls are submitted to the Link. The first call opens the backend, to which the Link then forwards all
+// calls.
 // Ownership: the Client and an opening in progress share the state; buffers share the backend's memory. The backend is
 // destroyed on its thread, after the calls have been cancelled.
 // Error handling: a failure to open fails the calls that wait for it.
@@ -47,7 +48,7 @@ struct Client::State : std::enable_shared_from_this<State> {
     asio::dispatch(context, std::move(function));
   }
 
-  const std::shared_ptr<embed::Loop> loop;  // null: the io_context is the application's
+  const std::shared_ptr<embed::Loop> loop;  // null if the application provides the io_context
   asio::io_context& context;
   std::atomic<const rpc::ProcedureInfo*> procedure{nullptr};
   embed::Target target;
@@ -74,7 +75,7 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
   if (thrown) made = make_error_code(BaseError::cancelled);
   if (closed) return;
   if (!made) {
-    target.options.log.warn("{}: {}", target.address.host, made.error().message());
+    target.options.log.warn("cannot open a connection to {}: {}", target.address.host, made.error().message());
     return link.failed(made.error());
   }
   backend.emplace(std::move(*made));
@@ -82,7 +83,8 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
   link.opened(backend->requester());
 }
 
-/// If a NULL call has found the server's address (opening.cpp), the backend is connected already.
+/// Starts to serve reverse calls. If a NULL call has found the server's address (opening.cpp), the backend is already
+/// connected.
 void Client::State::serve_reverse_calls() {
   const auto announce = [this] {
     if (connected) connected();
@@ -122,7 +124,7 @@ void Client::State::shut() {
   opening.emit(asio::cancellation_type::terminal);
   calls.reset();
   link.close();
-  // Prevents further reverse calls from reaching a handler; those that have begun may still be answered.
+  // No further reverse call reaches a handler; those that have begun may still be answered.
   if (backend && backend->rdma) backend->rdma->set_call_sink(nullptr);
   if (backend) asio::post(context, [gone = std::make_shared<embed::Backend>(std::move(*backend))] {});
   backend.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Stands between a client's calls and its connection, which is made when the first call is made.
+// Connects a client's calls with its connection, which is made at the first call.
 #include <boost/asio/steady_timer.hpp>
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace rpcrdma::embed {
 
-/// Holds calls until there is a requester, and then forwards them to it. On the client's thread.
+/// Holds calls until there is a requester, and then forwards them to the requester. On the client's thread.
 class Link final : public transport::Requester {
  public:
   /// `open` starts to make the requester; opened() or failed() reports the outcome.
@@ -21,12 +21,12 @@ class Link final : public transport::Requester {
   std::uint32_t next_xid() noexcept override;
   Counters counters() const noexcept override;
 
-  /// `handler` runs when there is a requester, perhaps at once; if opening fails, it runs with the reason.
+  /// `handler` runs when there is a requester, perhaps at once. If opening fails, it runs with the reason.
   void when_open(UniqueFunction<void(error_code), 256> handler);
   void opened(transport::Requester& target);
   /// Fails the waiting calls; the next call tries again.
   void failed(error_code why);
-  /// Drops the requester, and makes no new one.
+  /// Drops the requester for good: no other one is made.
   void close();
 
  private:

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the name is resolved; each address is asked for the port if none was given; each of several endpoints gets
-// a NULL call at once, and the first to answer is used ("localhost" is ::1 and 127.0.0.1).
+// Operation: the name is resolved. If no port was given, rpcbind at each address is asked for it. If there are several
+// endpoints ("localhost" is ::1 and 127.0.0.1), a NULL call is sent to each of them at once; the first one that answers
+// is used.
 // Ownership: a Knock owns its backend and its call; destroying the backend completes the call.
-// Error handling: reports the last error, and an error of the connection rather than an error of the call.
+// Error handling: if all endpoints fail, the last error is reported; an error of the connection takes precedence over
+// the error of the call.
 #include "opening.hpp"
 
 #include <algorithm>
@@ -39,7 +41,7 @@ asio::awaitable<Result<std::vector<fabric::Endpoint>>> resolve(asio::io_context&
   co_return endpoints;
 }
 
-/// `endpoints` with the ports that rpcbind at each address reports. [8166-9-a]
+/// Returns `endpoints` with the ports that rpcbind at each address reports. [8166-9-a]
 asio::awaitable<Result<std::vector<fabric::Endpoint>>> with_ports(asio::io_context& context, const Target& target,
                                                                   std::vector<fabric::Endpoint> endpoints) {
   if (target.procedure == nullptr) {
@@ -72,7 +74,7 @@ Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loo
                            .towards = true,
                            .tap = target.options.tap};
   asio::ip::address towards = server.address();
-  if (over_tcp) {  // over TCP, the fabric only provides memory for bulk data
+  if (over_tcp) {  // over TCP, the fabric serves only to register memory for bulk data
     open.provider = fabric::Provider::iwarp;
     towards = asio::ip::address_v4::loopback();
     open.tap = nullptr;
@@ -161,7 +163,7 @@ asio::awaitable<Result<Backend>> open_backend(asio::io_context& context, std::sh
     if (!made) failed = made.error();
   }
   if (backends.empty()) co_return failed;
-  // A single endpoint needs no test: calls wait for its connection until their deadlines.
+  // A single endpoint is not tested: calls wait for its connection until their deadlines.
   if (backends.size() == 1) co_return std::move(backends.front());
   co_return co_await first_to_answer(context, target, std::move(backends));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Opens a connection by a server's name: finds its addresses, port and fabric, and the address that answers.
+// Opens a connection to a server by its name: finds its addresses, port and fabric, and the address that answers.
 #include <boost/asio/awaitable.hpp>
 #include <memory>
 
@@ -8,7 +8,7 @@
 
 namespace rpcrdma::embed {
 
-/// The objects of a client that belong to one server. The order matters: the last member is destroyed first.
+/// The objects of a client that belong to one server. The order of the members is the reverse order of destruction.
 struct Backend {
   std::shared_ptr<Memory> memory;
   std::unique_ptr<rpc::ReverseHandlers> handlers;  // null without reverse calls
@@ -22,7 +22,7 @@ struct Backend {
 struct Target {
   Address address;
   ClientOptions options;
-  const rpc::ProcedureInfo* procedure = nullptr;  // names the program to rpcbind; null before the first call
+  const rpc::ProcedureInfo* procedure = nullptr;  // tells rpcbind the program; null before the first call
 };
 
 /// Finds and opens the server that `target` names. Throws if cancelled. On the thread of `context`; for `loop`, see

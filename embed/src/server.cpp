@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: stop() closes all listeners and connections, waits until they are closed, and then ends the loops.
 // Ownership: the loops stop before anything that runs on them is destroyed.
-// Error handling: run() turns a failure to start into one line and an exit status.
+// Error handling: if the start fails, run() prints one line and returns an exit status.
 #include "rpcrdma/server.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,8 @@ namespace rpcrdma {
 
 Server::Server(ServerOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 
-/// Calls that have been answered since stop() must end before their connections.
+/// Destroys waiting handlers first: calls that have been answered since stop() must end before their connections are
+/// destroyed.
 Server::~Server() {
   stop(std::chrono::milliseconds(0));
   for (const auto& loop : state_->loops) loop->thread.discard_handlers();
@@ -97,10 +98,10 @@ Server::Statistics Server::statistics() const {
   return sum;
 }
 
-/// The time for connections to close after the deadline for calls that handlers keep.
+/// After the deadline for calls that handlers keep, connections have this time to close.
 constexpr std::chrono::seconds kGrace{2};
 
-/// Closes nothing if the loops do not run.
+/// Closes all listeners and connections. Does nothing if the loops do not run.
 void Server::State::close_all(std::chrono::milliseconds drain) {
   if (loops.empty() || !loops.front()->thread.running()) return;
   const auto deadline = std::chrono::steady_clock::now() + drain;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: makes a group of workers for each fabric, with one worker on each loop; then runs the loops and opens the
+// Operation: makes a group of workers for each fabric, with one worker on each loop. Then runs the loops and opens the
 // listeners.
 // Ownership: the state owns everything. Once the loops run, the fabrics of a group are used on their loops only.
-// Error handling: a failure throws one line; the destructor ends what has been started.
+// Error handling: a failure throws an exception with one line of text; the destructor stops the parts that run.
 #include <fmt/format.h>
 
 #include <boost/asio/post.hpp>

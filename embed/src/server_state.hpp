@@ -7,13 +7,13 @@
 
 namespace rpcrdma {
 
-/// The order of the members matters: the last is destroyed first. Everything except the work of the loops belongs to
-/// the owner's thread.
+/// The parts of a running server. The order of the members is the reverse order of destruction. All members except
+/// those that run on the loops belong to the owner's thread.
 struct Server::State {
   explicit State(ServerOptions wanted);
 
-  /// The dispatcher comes first: handlers that still wait are destroyed with the io_context, and their memory belongs
-  /// to the dispatcher.
+  /// The dispatcher is the first member, and so is destroyed last: handlers that still wait are destroyed with the
+  /// io_context, and their memory belongs to the dispatcher.
   struct Loop {
     Loop(rpc::DispatcherOptions dispatching, Polling polling) : dispatcher(std::move(dispatching)), thread(polling) {}
     rpc::Dispatcher dispatcher;

@@ -62,7 +62,7 @@ class Mapping {
 template <class Start>
 void in_pieces(BufferRef memory, Start start) {
   std::vector<BufferRef> parts;
-  parts.reserve(memory.size / MAX_PIECE + 1);  // calls refer to its elements
+  parts.reserve(memory.size / MAX_PIECE + 1);  // no reallocation: calls refer to the elements
   struct Window : std::deque<decltype(start(parts[0], 0u))> {
     ~Window() {
       for (auto& call : *this) call.wait();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps values in registered memory: data travels between that memory and the memory of clients without a copy.
+// Keeps values in registered memory: data is transferred between this memory and the memory of clients without a copy.
 #include <rpcrdma/server.hpp>
 
 #include <boost/asio/use_awaitable.hpp>
@@ -40,7 +40,8 @@ class Store {
     auto memory = rpcrdma::memory::adopt(call.pool().fabric(), blob->bytes);
     if (!memory) return call.reply({BLOB_FULL, 0});
     blob->memory = std::move(*memory);
-    if (uploads_.size() == kMaxUploads) uploads_.erase(uploads_.begin());  // the oldest: its client has probably gone
+    if (uploads_.size() == kMaxUploads)
+      uploads_.erase(uploads_.begin());  // drops the oldest upload: its client has probably ended
     uploads_[++last_id_] = std::move(blob);
     call.reply({BLOB_OK, last_id_});
   }
@@ -83,7 +84,8 @@ class Store {
     if (result.status != BLOB_OK) return call.reply(result);
     auto from = std::make_unique<BufferRef>(blob->part(args.offset, args.count));
     result.data.set_parts({from.get(), 1});
-    call.reply(result, [blob, from = std::move(from)](auto) {});  // RDMA Write from the blob, which the handler keeps
+    call.reply(result, [blob, from = std::move(from)](auto) {
+    });  // RDMA Write from the blob; the release handler keeps the blob
   }
 
   void watch(ServerCall<blobs::Watch> call) {
@@ -114,7 +116,7 @@ class Store {
 int main(int count, char** arguments) try {
   if (count != 2) throw std::invalid_argument("usage: blob-server ADDRESS");
   rpcrdma::Server server({.listen = {arguments[1]}});
-  Store store;  // destroyed before the server, whose fabric has registered its blobs; handlers run only in run()
+  Store store;  // destroyed before the server, with whose fabric the blobs are registered; handlers run only in run()
   server.on<blobs::Upload>([&](auto call) { store.upload(std::move(call)); });
   server.on<blobs::Write>([&](auto call) { return store.write(std::move(call)); });
   server.on<blobs::Publish>([&](auto call) { store.publish(std::move(call)); });

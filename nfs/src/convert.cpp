@@ -6,7 +6,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// chown(2) takes this id for "unchanged", and no user has it. Linux's server ignores it as well.
+/// To chown(2) this id means "unchanged", and no user has it. Linux's server ignores it as well.
 constexpr std::uint32_t kNoId = UINT32_MAX;
 
 SetTime set_time(const set_atime& in) noexcept {

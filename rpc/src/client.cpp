@@ -4,7 +4,7 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// The size of the memory given for a result, rounded up to a multiple of 4 like ReplyBound::bulk.
+/// The size of the memory for a result, rounded up to a multiple of 4 like ReplyBound::bulk.
 std::uint64_t room_of(std::span<const BufferRef> result) noexcept {
   std::uint64_t size = 3;
   for (const BufferRef& part : result) size += part.size;
@@ -15,15 +15,15 @@ std::uint64_t room_of(std::span<const BufferRef> result) noexcept {
 
 void Client::fill(ClientCall& call, ReplyBound bound, const ProcedureInfo& info, const CallOptions& options,
                   error_code& failed) {
-  // [8267-4-a] [8166-4.3.2-b] a Write list only for procedures with eligible results
+  // [8267-4-a] [8166-4.3.2-b] only procedures with eligible results have a Write list
   if (options.results.size() > info.eligible_results) failed = BaseError::invalid_argument;
   call.xid = core_->any_thread() ? 0 : requester().next_xid();
-  // [8166-6.2-a] the largest possible reply, without the results that travel in Write chunks
+  // [8166-6.2-a] the largest possible reply, without the results in Write chunks
   std::uint64_t max_reply = bound.fixed;
   for (std::size_t i = 0; i < bound.bulk.size(); ++i) {
     if (i >= options.results.size())
       max_reply += bound.bulk[i];
-    else if (room_of(options.results[i]) < bound.bulk[i])  // [8166-4.3.2.2-b]
+    else if (room_of(options.results[i]) < bound.bulk[i])  // [8166-4.3.2.2-b] each Write chunk holds the largest result
       failed = BaseError::invalid_argument;
   }
   call.max_reply = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_reply, UINT32_MAX));

@@ -2,8 +2,8 @@
 // Operation: decodes the call's header, finds the procedure, checks the credential, decodes the arguments and runs the
 // handler.
 // Ownership: a registration owns its handler and the states of its calls; the transport owns the call.
-// Error handling: every call is answered as RFC 5531 requires. The transport answers a message without XID or message
-// type (ERR_CHUNK).
+// Error handling: every call is answered as RFC 5531 requires. The transport answers a message without an XID or a
+// message type (ERR_CHUNK).
 #include "rpcrdma/rpc/dispatcher.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using AnyNull = NullProcedure<void>;
 
 bool known(AuthFlavor flavor) noexcept { return flavor == AuthFlavor::none || flavor == AuthFlavor::sys; }
 
-/// ok, or why the credential is rejected.
+/// AuthStat::ok, or the reason why the credential is rejected.
 AuthStat check(const Credential& credential, const Registration& registration) noexcept {
   if (registration.info().number == 0) return AuthStat::ok;
   if (!known(credential.flavor)) return AuthStat::rejected_credential;

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kShards = 8;
 constexpr std::size_t kOverhead = 256;  // approximate bytes of an entry without its reply
 
-/// 64-bit FNV-1a with a final mix. A collision matters only among calls of one address with the same XID and procedure.
+/// 64-bit FNV-1a with a final mix. A collision has an effect only between calls of one address with the same XID and
+/// procedure.
 class Checksum {
  public:
   void add(Octets bytes) noexcept {

@@ -25,7 +25,7 @@ class RpcCategory final : public boost::system::error_category {
       case RpcError::bad_reply: return "malformed reply";
       case RpcError::bad_reduction: return "reply breaks the rules of reduction";
       case RpcError::unencodable: return "value cannot be encoded";
-      case RpcError::no_rpcbind: return "the server's rpcbind (port 111) does not answer; name the port";
+      case RpcError::no_rpcbind: return "the server's rpcbind does not answer; give the port of the service";
       case RpcError::not_registered: return "the server's rpcbind does not know this program, version and transport";
     }
     return "unknown RPC error";

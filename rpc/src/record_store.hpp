@@ -6,7 +6,7 @@
 
 namespace rpcrdma::rpc {
 
-/// The bytes of a record. resize() with boost::container::default_init does not write those that it adds.
+/// The bytes of a record. resize() with boost::container::default_init leaves the added bytes uninitialized.
 using Record = boost::container::vector<std::byte>;
 
 /// Keeps the memory of large records for later records of any connection of a thread.
@@ -14,7 +14,7 @@ class RecordStore {
  public:
   RecordStore() { kept_.reserve(kMostKept); }
 
-  /// An empty vector whose capacity is between `bytes` and twice `bytes`: the budget counts only `bytes`.
+  /// An empty vector whose capacity is between `bytes` and twice `bytes`, because the budget counts only `bytes`.
   Record take(std::size_t bytes) {
     for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
       if (at->capacity() < bytes || at->capacity() / 2 > bytes) continue;

@@ -2,7 +2,7 @@
 // Operation: a call is encoded on the caller's thread and started on the connection's thread, which assigns the XID.
 // Ownership: a running call references the state, so that the requester outlives its calls. The state is destroyed from
 // the io_context: its last reference may be dropped on another thread, or inside a completion.
-// Error handling: without a requester every call completes with the reason, later, like any other call.
+// Error handling: without a requester, every call completes later, like any other call, with the reason as its error.
 #include "rpcrdma/rpc/reverse_calls.hpp"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ ReverseCalls::ReverseCalls(transport::IncomingCall& call, ReverseOptions options
     registry_->all.insert(this);
   }
   if (requester_) {
-    requester_->allow();  // [8167-6-a]
+    requester_->allow();  // [8167-6-a] the client has announced that it accepts calls
     core_ = std::make_shared<ClientCore>(*requester_, executor_, nullptr);
   } else {
     dead_ = call.over_tcp() ? transport::TransportError::reverse_disabled : transport::TransportError::connection_lost;
@@ -104,7 +104,7 @@ ReverseCalls::Prepared ReverseCalls::prepare(const ProcedureInfo& info, const Re
 }
 
 void ReverseCalls::start(Prepared call, ClientCall::Completion completion) {
-  // [8167-4.1-a] calls beyond the credits wait; the memory of waiting calls is bounded
+  // [8167-4.1-a] calls beyond the credits wait; their number is bounded
   if (calls_.fetch_add(1, std::memory_order_relaxed) >= options_.max_calls && !call.failed)
     call.failed = BaseError::out_of_memory;
   if (executor_.running_in_this_thread()) return begin(std::move(call), std::move(completion));

@@ -17,7 +17,7 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// From this socket rpcbind learns the user of this process, and lets that user remove the entries.
+/// Through this local socket, rpcbind learns the user of this process, and permits that user to remove the entries.
 constexpr const char* kSocket = "/run/rpcbind.sock";
 
 /// A connection to rpcbind.
@@ -48,7 +48,7 @@ RpcbindResult Session::open() {
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, kSocket, sizeof address.sun_path - 1);
   socket_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // SO_SNDTIMEO bounds connect() as well.
+  // SO_SNDTIMEO also limits the time of connect().
   if (socket_) ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout_, sizeof timeout_);
   if (!socket_ || ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return fmt::format("rpcbind does not answer at {}: {}", kSocket, std::strerror(errno));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one call over TCP, on the event loop. Ownership: the coroutine owns the connection.
+// Operation: one call over TCP, on the event loop.
+// Ownership: the coroutine owns the connection.
 // Error handling: no_rpcbind if the list of entries cannot be fetched, not_registered if no entry matches.
 #include "rpcrdma/rpc/rpcbind_lookup.hpp"
 
@@ -20,7 +21,8 @@ ReplyBound unbounded(const Void&) { return {}; }
 RPCRDMA_PROCEDURE(Dump, (RPCBPROG, RPCBVERS, kDump, "DUMP", 0, 0, true, AuthRequirement::none), Void, xdr_nothing,
                   rpcblist_ptr, xdr_rpcblist_ptr, unbounded);
 
-/// Cuts the last dot and the number after it from `text`, and returns the number; more than 255 if there is none.
+/// Removes the last dot and the number after it from `text`, and returns the number. Returns more than 255 if there is
+/// no such number.
 unsigned last_number(std::string_view& text) noexcept {
   const auto dot = text.rfind('.');
   if (dot == std::string_view::npos) return 256;

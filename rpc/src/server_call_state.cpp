@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: begin() takes a call over and guard() looks it up in the duplicate request cache. Then the call belongs to
-// its handler until reply(), reject() or drop(), which continue on the call's loop: encode, complete the cache entry,
-// send, release. Ownership: the state belongs to its registration and is lent to one call; the transport's call is
-// ended exactly once. Error handling: a result that cannot be encoded, or for which memory is missing, becomes
-// SYSTEM_ERR. The transport itself answers ERR_CHUNK for a reply that is too long, and ends the connection for any
-// other reply that it cannot send.
+// Operation: begin() takes a call over, and guard() looks it up in the duplicate request cache. Then the call belongs
+// to its handler until reply(), reject() or drop(). These functions continue on the call's event loop: encode, complete
+// the cache entry, send, release.
+// Ownership: the state belongs to its registration and is lent to one call; the transport's call is ended exactly once.
+// Error handling: a result that cannot be encoded, or for which memory is missing, becomes SYSTEM_ERR. The transport
+// itself answers ERR_CHUNK for a reply that is too long, and ends the connection for any other reply that it cannot
+// send.
 #include "rpcrdma/rpc/server_call_state.hpp"
 
 #include <algorithm>
@@ -16,8 +17,9 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// Work for the loop of a call. If the io_context is destroyed before the work runs, `unrun` ends a call over TCP,
-/// because such a call keeps its connection alive. A call over RDMA ends with its server, which may already be gone.
+/// Work for the event loop of a call. If the io_context is destroyed before the work runs, `unrun` ends a call over
+/// TCP, because such a call keeps its connection alive. A call over RDMA ends with its server, which may already have
+/// been destroyed.
 template <class Run, class Unrun>
 class OnLoop {
  public:
@@ -47,7 +49,7 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   header_ = header;
   answer_ = {.xid = header.xid};
   data_ = Data::not_fetched;
-  // [8166-6.1-b] finish() fails on a chunk that matches no eligible argument: the call is not processed
+  // [8166-6.1-b] finish() fails on a chunk that matches no eligible argument; such a call is not processed
   if (decode_args(in) && in.finish()) {
     statistics_ = &statistics;
     call.measure(statistics.latency);
@@ -109,7 +111,7 @@ void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
       for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))
         if (&attached.call->context() == &call.context()) attached.call->discard();
     }
-    release_ = {};  // not run, as its captures may refer to destroyed objects
+    release_ = {};  // does not run, as its captures may refer to destroyed objects
     staged_.clear();
     release();
     call.discard();
@@ -139,7 +141,7 @@ void ServerCallState::send_result() noexcept {
   send_error(AcceptStat::system_err);
 }
 
-/// The procedure may have been run: keeps the reply, so that a resent call is not run again.
+/// For a procedure that may have been run: keeps the reply, so that a repeated call is not run again.
 void ServerCallState::send_failure() noexcept {
   PayloadBuilder& message = call_->reply();
   xdr::Encoder out(message);
@@ -148,7 +150,7 @@ void ServerCallState::send_failure() noexcept {
   send(message);
 }
 
-/// The procedure has not been run: forgets the call, so that a resent call is run.
+/// For a procedure that has not been run: removes the call from the cache, so that a repeated call is run.
 void ServerCallState::send_rejection() noexcept {
   abandon();
   send_error(answer_.accept);
@@ -176,7 +178,7 @@ void ServerCallState::send(const PayloadBuilder& message) noexcept {
   call_->send([this](error_code status) { sent(status); });
 }
 
-/// Encodes the reply in separate memory, for resent calls, if the transport has no memory for it.
+/// Encodes the reply in separate memory, for repeated calls, if the transport has no memory for it.
 std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   BlockMemory memory;
   PayloadBuilder message;
@@ -190,7 +192,7 @@ std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   return flatten(message.payload());
 }
 
-/// Keeps the reply, and sends it to the calls that are attached to this call as well.
+/// Keeps the reply in the cache, and also sends it to the calls that are attached to this call.
 void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   if (cache_ == nullptr) return;
   const auto reply =
@@ -203,7 +205,7 @@ void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   }
 }
 
-/// Serves the calls that are attached to this call as if they arrived now: the first of them is run.
+/// Serves the calls that are attached to this call as if they had just arrived: the first of them is run.
 void ServerCallState::abandon() noexcept {
   if (cache_ == nullptr) return;
   for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))

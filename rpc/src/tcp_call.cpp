@@ -50,7 +50,7 @@ PayloadBuilder& TcpCall::reply() noexcept {
 void TcpCall::send(Handler handler) {
   handler_ = std::move(handler);
   const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
-  if (!reply_.ok()) {  // as over RDMA: a reply that cannot be built ends the connection
+  if (!reply_.ok()) {  // a reply that cannot be built ends the connection, as over RDMA
     owner_->close();
     return written(transport::TransportError::connection_lost);
   }

@@ -28,27 +28,27 @@ class TcpCallOwner {
   virtual void close() noexcept = 0;
 };
 
-/// One call received over TCP: a record in one piece, nothing reduced.
+/// One call received over TCP: a record in one piece, without reduced items.
 class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
  public:
   /// Takes the record; false if it is not a call.
   bool start(std::shared_ptr<TcpCallOwner> owner, Record& record);
   /// Waits until `share` provides `bytes` for the reply data.
   void await(BudgetShare& share, std::uint32_t bytes, Handler handler);
-  /// Stops waiting: the connection is lost. Returns how many bytes the call has waited for.
+  /// Stops waiting, because the connection is lost. Returns the number of bytes for which the call has waited.
   std::size_t give_up() noexcept;
-  /// Runs the handler and ends the call: the reply has been written or lost.
+  /// To be called when the reply has been written or lost. Runs the handler and ends the call.
   void written(error_code status) noexcept;
   /// Appends the reply with its record mark, in order, without its first `skipped` bytes.
   void gather(std::vector<std::span<const std::byte>>& out, std::size_t skipped);
   /// Bytes of the reply with its record mark.
   std::size_t reply_size() const noexcept { return sizeof(mark_) + reply_.payload().length; }
 
-  /// What this call holds of the budgets for reply data and for records, in bytes.
+  /// The bytes that this call holds of the budgets for reply data and for records.
   std::size_t reserved = 0;
   std::size_t record_reserved = 0;
   std::size_t record_size() const noexcept { return record_.size(); }
-  /// The memory of its record. Idle calls only.
+  /// The memory of the call's record. Only for a call that is not in use.
   Record& record() noexcept { return record_; }
 
   std::uint32_t xid() const noexcept override { return xid_; }
@@ -77,7 +77,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   void on_budget(std::size_t bytes) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
-  std::shared_ptr<TcpCallOwner> alive_;  // held until the call is answered, then by the write operation
+  std::shared_ptr<TcpCallOwner> alive_;  // set until the call is answered; then the write operation holds the reference
   Histogram* latency_ = nullptr;
   std::chrono::steady_clock::time_point arrived_;
   std::uint32_t xid_ = 0;

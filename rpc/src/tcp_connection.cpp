@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: at most one read and one wait for room in the socket are outstanding, and a timer checks for progress.
-// Replies are written to the socket directly. Without calls the timer sleeps until the connection has been idle for too
-// long; the next record wakes it.
+// flush() writes replies to the socket directly. Without calls the timer waits until the connection has been idle for
+// too long; the next record changes that.
 // Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
-// Error handling: any error closes the connection; its calls live on, and their replies are dropped.
+// Error handling: any error closes the connection. Its calls stay valid, and their replies are dropped.
 #include "tcp_connection.hpp"
 
 #include <linux/sockios.h>
@@ -19,7 +19,7 @@
 namespace rpcrdma::rpc {
 
 using boost::asio::ip::tcp;
-/// Limits of one system call. The event loop serves other connections before the next one.
+/// The most bytes and buffers per system call. Between two calls the event loop serves other connections.
 constexpr std::size_t kMostBytes = 1u << 20;
 constexpr std::size_t kMostParts = 128;
 
@@ -60,14 +60,14 @@ void TcpConnection::close() noexcept {
   withdraw();
   awaits_room_.reset();
   record_share_.release(std::exchange(record_reserved_, 0));
-  // Calls waiting for memory stop waiting; their replies will be dropped.
+  // Calls that wait for memory stop waiting. Their replies will be dropped.
   for (const auto& call : calls_) serving_bytes_ -= call->give_up();
 }
 
 void TcpConnection::drain() noexcept {
   draining_ = true;
   if (serving_ == 0) return close();
-  // Ends an outstanding read, but no write.
+  // Ends an outstanding read, but not an outstanding write.
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_receive, ignored);
 }
@@ -105,7 +105,7 @@ void TcpConnection::on_tick() {
     return close();
   }
   if (idle >= options.idle_timeout) return close();
-  if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
+  if (serving_ == 0) {  // while calls are in progress, the memory of large calls is kept
     for (const auto& call : calls_) Record().swap(call->record());
     reader_.shrink();
   }
@@ -129,7 +129,7 @@ void TcpConnection::on_read(error_code status) {
   const auto alive = shared_from_this();
   receiving_ = true;
   for (std::optional<error_code> end = status; end;) {
-    // Calls that arrive during shutdown stay unread: the peer sends them on its next connection.
+    // During shutdown, later calls are not read: the client sends them on its next connection.
     if (draining_ && serving_ != 0) break;
     if (*end || !open_ || draining_) {
       close();
@@ -162,7 +162,7 @@ void TcpConnection::on_budget(std::size_t bytes) noexcept {
   reader_.async_go_on(socket_, [self](error_code status) { self->on_read(status); });
 }
 
-/// Bytes of replies that the peer's host has acknowledged.
+/// The number of bytes of replies that the peer's host has acknowledged.
 std::uint64_t TcpConnection::acknowledged() noexcept {
   int left = 0;
   if (::ioctl(socket_.native_handle(), SIOCOUTQ, &left) != 0 || left < 0) left = 0;

@@ -12,7 +12,7 @@
 
 namespace rpcrdma::rpc {
 
-/// Measures how long expected progress has been missing, by repeated calls of look().
+/// Measures for how long an expected progress has not occurred, by repeated calls of look().
 class Standstill {
  public:
   using Clock = std::chrono::steady_clock;
@@ -33,9 +33,10 @@ class Standstill {
   Clock::time_point since_;
 };
 
-/// Reads records one after the other and hands each to the handler; writes the replies in the order in which they are
-/// made, as many as there are with one system call. Stops reading while the connection has reached its limit of calls
-/// or of bytes of calls. Shared by its outstanding operations and its calls.
+/// Reads records one after the other and passes each to the handler. Writes the replies in the order in which the
+/// handler makes them, several of them with one system call if they are ready at the same time. Stops reading while the
+/// connection has reached its limit of calls or of bytes of calls. Its outstanding operations and its calls share
+/// ownership.
 class TcpConnection final : public TcpCallOwner,
                             public std::enable_shared_from_this<TcpConnection>,
                             private BudgetWaiter {
@@ -92,7 +93,7 @@ class TcpConnection final : public TcpCallOwner,
   std::uint64_t calls_taken_ = 0;
   std::uint32_t serving_ = 0;
   std::size_t serving_bytes_ = 0;
-  std::size_t record_reserved_ = 0;             // for the record being read
+  std::size_t record_reserved_ = 0;             // bytes reserved for the record that is being read
   std::shared_ptr<TcpConnection> awaits_room_;  // keeps this object alive while it waits for room
   Standstill reading_stands_;
   Standstill writing_stands_;

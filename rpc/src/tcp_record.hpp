@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Record marking (RFC 5531 section 11): a record is a sequence of fragments, each preceded by a word with its length
-// and, in the top bit, whether it is the last fragment.
+// Record marking (RFC 5531 section 11): a record is a sequence of fragments. A word precedes each fragment; it has the
+// fragment's length and, in the top bit, a flag of the last fragment.
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
@@ -22,23 +22,24 @@ namespace rpcrdma::rpc {
 inline constexpr std::uint32_t kLastFragment = 0x80000000u;
 inline constexpr std::size_t kRecordMark = 4;
 
-/// Reads one record at a time from a socket that it does not own. Memory grows with the bytes that arrive, not with the
-/// length that a mark claims. Short records are received together: their bytes wait here until they are asked for.
+/// Reads one record at a time from a socket that it does not own. Its memory grows with the bytes that arrive, not with
+/// the length that a mark claims. One receive may return several short records: they wait in a buffer until the next
+/// read.
 class RecordReader {
  public:
   /// A record of more than `room` bytes is read to its end only after use() has provided memory.
   RecordReader(std::uint32_t max_record, std::uint32_t room) noexcept : max_record_(max_record), room_(room) {}
   explicit RecordReader(std::uint32_t max_record) noexcept : RecordReader(max_record, max_record) {}
 
-  /// Reads a whole record into record(), or as much as there is memory for; `handler`, void(error_code), must keep this
-  /// object and the socket alive. It does not run before this returns.
+  /// Reads a whole record into record(), or the part for which there is memory. `handler`, void(error_code), must keep
+  /// this object and the socket alive. It does not run before this function returns.
   template <class Handler>
   void async_read(boost::asio::ip::tcp::socket& socket, Handler handler) {
     begin();
     async_go_on(socket, std::move(handler));
   }
-  /// As async_read(), without waiting: returns how the read ends if the bytes received so far suffice. If nothing is
-  /// returned, async_go_on() must follow.
+  /// Begins a read as async_read() does, but receives nothing. Returns the outcome of the read if the bytes that an
+  /// earlier read has received suffice. If it returns nothing, async_go_on() must follow.
   std::optional<error_code> read_received() {
     begin();
     return parse();
@@ -62,8 +63,8 @@ class RecordReader {
       handler(status);
     });
   }
-  /// Forgets what has been received, as the connection has ended: call it before the socket connects again. The handler
-  /// of a read in progress still runs.
+  /// Drops all received bytes. To be called when the connection has ended, before the socket connects again. The
+  /// handler of a read in progress still runs.
   void restart() noexcept {
     ++connection_;
     ahead_begin_ = ahead_end_ = 0;
@@ -80,14 +81,14 @@ class RecordReader {
   /// Runs when a record begins. May be empty.
   UniqueFunction<void()> on_begin;
 
-  /// The number of record marks and parts of fragments that have arrived.
+  /// Counts the record marks and parts of fragments that have arrived: it changes when the peer makes progress.
   std::uint64_t steps() const noexcept { return steps_; }
   /// True if a record has begun and is not complete.
   bool partial() const noexcept { return partial_; }
 
  private:
   static constexpr std::size_t kStep = 65536;
-  /// Bytes that one receive may read ahead. A longer fragment is received in place.
+  /// The most bytes that one receive may read ahead. A longer fragment is received directly into the record.
   static constexpr std::size_t kAhead = 4096;
 
   void begin() {
@@ -96,7 +97,7 @@ class RecordReader {
     partial_ = false;
     granted_ = room_;
   }
-  /// Takes what has been received. Returns how the read ends, or nothing if it needs more bytes.
+  /// Processes the received bytes. Returns the outcome of the read, or nothing if the read needs more bytes.
   std::optional<error_code> parse() {
     for (;;) {
       const std::span<const std::byte> ahead(ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
@@ -116,7 +117,7 @@ class RecordReader {
       }
     }
   }
-  /// Begins the fragment with this mark; returns how the read ends if it does.
+  /// Begins the fragment with this mark. Returns the outcome of the read if the read ends here.
   std::optional<error_code> begin_fragment(std::uint32_t mark) {
     ++steps_;
     if (!std::exchange(partial_, true) && on_begin) on_begin();
@@ -129,7 +130,7 @@ class RecordReader {
     wanted_ = last_ ? record_.size() + fragment_left_ : max_record_;
     return error_code();
   }
-  /// parse() has taken all bytes but those of an incomplete mark.
+  /// Receives more bytes. parse() has processed all earlier bytes except those of an incomplete mark.
   template <class Handler>
   void receive(boost::asio::ip::tcp::socket& socket, Handler handler) {
     if (fragment_left_ > kAhead) return receive_in_place(socket, std::move(handler));
@@ -175,7 +176,7 @@ class RecordReader {
   std::size_t granted_ = 0;
   std::size_t wanted_ = 0;
   std::array<std::byte, kAhead> ahead_;
-  std::size_t ahead_begin_ = 0;  // received, but not yet taken
+  std::size_t ahead_begin_ = 0;  // start of the bytes that were received but not processed
   std::size_t ahead_end_ = 0;
   std::uint64_t connection_ = 0;
   std::uint32_t fragment_left_ = 0;

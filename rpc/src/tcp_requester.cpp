@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: calls wait in order for the connection, are written one record after the other, and are matched with
-// their replies by XID; one timer waits for the earliest deadline.
+// Operation: calls wait in order for the connection, are written one record after the other, and are matched with their
+// replies by XID. One timer waits for the earliest deadline.
 // Ownership: the link (socket, timer, buffers) is shared with its outstanding operations; calls belong to the layer
 // above. When the requester is destroyed, the link is closed and its calls are completed.
 // Error handling: an error of the connection ends all its calls; the next call opens a new connection.
@@ -144,7 +144,8 @@ void Link::end(transport::Call& call, error_code why) {
 void Link::lost(error_code why) {
   ++generation_;
   reader_.restart();
-  // Whatever error ended an established connection, the remedy is to connect again.
+  // The end of an established connection is reported as connection_lost, whatever its cause, as the remedy is always to
+  // connect again.
   const bool established = state_ == State::connected;
   const bool by_socket = why == boost::asio::error::eof || why.category() == boost::system::system_category();
   if (established && by_socket) why = transport::TransportError::connection_lost;
@@ -185,7 +186,7 @@ void Link::on_timer() {
   std::vector<std::uint32_t> late;
   for (const auto& [xid, call] : calls_)
     if (call->deadline <= Clock::now()) late.push_back(xid);
-  for (const std::uint32_t xid : late)  // done() may change what is in flight
+  for (const std::uint32_t xid : late)  // done() may add or remove calls in flight
     if (const auto call = calls_.find(xid); call != calls_.end()) end(*call->second, BaseError::deadline_exceeded);
   if (calls_.empty() && state_ == State::connecting) return lost(BaseError::deadline_exceeded);
   arm_timer();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: accepts on the first worker's thread; counts each connection and hands it to the next worker.
+// Operation: accepts connections on the first worker's thread, counts each connection and assigns it to the next
+// worker.
 // Ownership: outstanding operations share the acceptor, the workers' states and their TcpShared.
 // Error handling: a connection over a limit is closed at once; a failed accept is retried after a pause.
 #include "rpcrdma/rpc/tcp_server.hpp"
@@ -16,7 +17,7 @@ using boost::asio::ip::tcp;
 
 namespace {
 
-/// Shared with its outstanding operation. On the first worker's thread.
+/// Its outstanding operation shares ownership. On the first worker's thread.
 class Acceptor final : public std::enable_shared_from_this<Acceptor> {
  public:
   Acceptor(std::shared_ptr<TcpShared> shared, std::vector<std::shared_ptr<TcpWorkerState>> workers)
@@ -89,8 +90,8 @@ void Acceptor::accept_next() {
 
 void Acceptor::on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpWorkerState>& worker) {
   if (closed_) return;
-  if (status) {  // out of descriptors, for example
-    shared_->log.warn("rpc/tcp: accept failed, retrying: {}", status.message());
+  if (status) {  // for example, the process is out of file descriptors
+    shared_->log.warn("rpc/tcp: cannot accept a connection: {}; retrying", status.message());
     timer_.expires_after(kPause);
     timer_.async_wait([self = shared_from_this()](error_code) {
       if (!self->closed_) self->accept_next();
@@ -108,7 +109,8 @@ void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::soc
   if (gone) return;
   if (!shared_->enter(peer.address())) {
     ++shared_->refused;
-    shared_->log.debug("rpc/tcp: refused a connection from {}: too many are open", peer.address().to_string());
+    shared_->log.debug("rpc/tcp: refused a connection from {}: too many connections are open",
+                       peer.address().to_string());
     return;
   }
   boost::asio::dispatch(worker->context(), [worker, socket = std::move(socket), peer]() mutable {

@@ -16,7 +16,7 @@ namespace rpcrdma::rpc {
 /// Requests for at most this many bytes are not counted against a budget.
 inline constexpr std::uint32_t kUncounted = 4096;
 
-/// What all threads of a server share. On the data path only `calls` is used.
+/// State that all threads of a server share. On the data path only `calls` is used.
 class TcpShared {
  public:
   TcpShared(TcpServerOptions o, Log l)
@@ -49,7 +49,7 @@ class TcpShared {
 
 class TcpConnection;
 
-/// What the connections of one peer address hold on one thread.
+/// The bytes that the connections of one peer address hold on one thread.
 struct TcpPeer {
   TcpPeer(Budget& reply_bytes, Budget& record_bytes) noexcept : replies(reply_bytes), records(record_bytes) {}
 
@@ -66,7 +66,7 @@ class TcpWorkerState {
   PeerTable<TcpPeer>::Ref enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, replies_, records_); }
   void add(TcpConnection& connection) { connections_.insert(&connection); }
   void remove(TcpConnection& connection) noexcept;
-  /// Lets the calls being served finish; `handler` runs when no connections are left.
+  /// Waits until the calls being served have ended. `handler` runs when no connection is left.
   void drain(UniqueFunction<void()> handler);
   /// Ends all connections.
   void cut() noexcept;
@@ -81,7 +81,7 @@ class TcpWorkerState {
   transport::CallHandler& handler() const noexcept { return *worker_.handler; }
 
   const std::shared_ptr<TcpShared> shared;
-  RecordStore record_store;  ///< memory of the records that records_ counts
+  RecordStore record_store;  ///< the memory of the records that records_ counts
 
  private:
   TcpWorker worker_;

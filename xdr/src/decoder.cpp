@@ -65,7 +65,8 @@ const PayloadPiece* Decoder::piece() const noexcept {
   return piece_ < message_->pieces.size() ? &message_->pieces[piece_] : nullptr;
 }
 
-/// Skips the next `count` bytes and returns their address; null, and skips nothing, unless the current piece has them.
+/// Skips the next `count` bytes and returns their address. Returns null and skips nothing if the current piece does not
+/// contain them.
 const std::byte* Decoder::in_piece(std::uint32_t count) noexcept {
   const PayloadPiece* const current = piece();
   if (!ok() || count > remaining_ || current == nullptr) return nullptr;

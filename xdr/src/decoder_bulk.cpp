@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoding of DDP-eligible items: reduced arguments (by position), reduced results (in order), and items that came in
-// the stream.
+// Decodes DDP-eligible items: reduced arguments (by position), reduced results (in order), and items in the stream.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +16,7 @@ std::uint64_t capacity(std::span<const BufferRef> parts) noexcept {
 
 }  // namespace
 
-/// The next item that is not empty, or null. Read chunks of length zero and Write chunks returned unused are empty.
+/// The next item that is not empty, or null. Read chunks of length zero and unused Write chunks are empty.
 const PayloadItem* Decoder::next_item() const noexcept {
   for (std::size_t i = item_; i < message_->items.size(); ++i)
     if (message_->items[i].length != 0) return &message_->items[i];
@@ -61,8 +60,8 @@ bool Decoder::jump(std::uint32_t padded_length) noexcept {
 
 bool Decoder::reduced_argument(bulk_data& out) noexcept {
   const PayloadItem* item = next_item();
-  // [8166-3.4.5.2-b]
-  // [8166-3.4.5.2-d] the chunk may or may not hold the pad; [8166-4.5.2-b] any other length: GARBAGE_ARGS
+  // [8166-3.4.5.2-b] [8166-3.4.5.2-d] the chunk may include the pad; [8166-4.5.2-b] any other length leads to
+  // GARBAGE_ARGS
   const bool fits = item->length == out.length || (out.length <= UINT32_MAX - 3 && item->length == pad4(out.length));
   if (!fits || !jump(pad4(out.length))) {
     fail(DecodeFailure::bad_item);
@@ -81,7 +80,7 @@ bool Decoder::reduced_argument(bulk_data& out) noexcept {
 
 bool Decoder::reduced_result(bulk_data& out) noexcept {
   const PayloadItem* item = next_item();
-  // [8166-3.4.6.2-c] exactly the item is written, without pad
+  // [8166-3.4.6.2-c] the chunk must contain exactly the item, without its pad
   if (item->length != out.length) {
     fail(DecodeFailure::bad_item);
     return false;
@@ -104,7 +103,7 @@ bool Decoder::chunk_left() const noexcept {
 }
 
 bool Decoder::inline_bulk(bulk_data& out) noexcept {
-  // [8166-6.1-d] the result is inline although a Write chunk is left
+  // [8166-6.1-d] refuses a result that is inline although a Write chunk is left
   if (out.length != 0 && chunk_left()) {
     fail(DecodeFailure::ignored_chunk);
     return false;
@@ -117,7 +116,7 @@ bool Decoder::inline_bulk(bulk_data& out) noexcept {
   return ok();
 }
 
-/// Copies a result that came in the stream to the caller's buffers.
+/// Copies a result from the stream to the caller's buffers.
 bool Decoder::place(bulk_data& out, std::span<const BufferRef> destination) noexcept {
   std::uint32_t left = out.length;
   for (const BufferRef& part : destination) {

@@ -65,12 +65,12 @@ bool Encoder::set_position(std::uint32_t to) noexcept {
   return true;
 }
 
-/// Replaces bytes from at_ on by the start of `value`; returns the number of bytes replaced.
+/// Replaces the bytes from at_ on by the first bytes of `value`; returns the number of bytes replaced.
 std::size_t Encoder::rewrite(Octets value) noexcept {
   std::size_t done = 0;
   for (const PayloadPiece& piece : out_.payload().pieces) {
     if (done == value.size()) break;
-    if (at_ < piece.position) break;  // within an item
+    if (at_ < piece.position) break;  // at_ is within an item
     const std::uint32_t offset = at_ - piece.position;
     if (offset >= piece.octets.size) continue;
     if (std::ranges::find(borrowed_, piece.position) != borrowed_.end()) break;
@@ -100,7 +100,7 @@ void Encoder::bulk(const bulk_data& value) noexcept {
       return out_.item(value.part_span());
     case bulk_kind::octets: break;
     case bulk_kind::item:
-    case bulk_kind::placed: return out_.fail();  // incoming: references no memory
+    case bulk_kind::placed: return out_.fail();  // an incoming item refers to no memory
   }
   if (staging_ == nullptr || value.length == 0 || rewriting_) return counted(value.octet_span());
   const BufferRef staged = staging_->stage(value.length);

@@ -33,17 +33,18 @@ using rpc::CallOptions;
 
 /// Parameters of a client. All have defaults.
 struct ClientOptions {
-  rpc::Credential credential{};               ///< for calls that name no credential; default: AUTH_NONE
+  rpc::Credential credential{};               ///< for calls whose options have no credential; default: AUTH_NONE
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
-  std::uint32_t credits = 32;                 ///< most calls in progress, if the server agrees, 1 to 1024
+  std::uint32_t credits = 32;                 ///< the most calls in progress, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
-  /// Bytes of chunks in calls that the server makes, with RPC-over-RDMA version two (rpc::ReverseHandlersOptions).
+  /// The most bytes of chunks in calls that the server makes, with RPC-over-RDMA version two
+  /// (rpc::ReverseHandlersOptions).
   std::uint32_t reverse_bulk_budget = 1u << 20;
-  Polling poll{};  ///< of the client's own thread, before the thread sleeps; not used with the application's io_context
+  Polling poll{};  ///< polling of the client's own thread before it sleeps; not used with the application's io_context
   Log log{};       ///< copied
-  std::shared_ptr<fabric::Tap> tap{};  ///< sees the RDMA traffic, such as capture::Capture; null: none
+  std::shared_ptr<fabric::Tap> tap{};  ///< observes the RDMA traffic, such as capture::Capture; null: no tap
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
@@ -53,19 +54,19 @@ struct ClientOptions {
   memory::PoolOptions memory{};     ///< for the client's pool
 };
 
-/// A client of one server. It connects with the first call, and again when the connection is lost. Over RDMA, calls in
-/// progress survive the loss until their deadlines.
+/// A client of one server. It connects at the first call, and again when the connection is lost. Over RDMA, the loss
+/// does not end calls in progress: they wait for the next connection, until their deadlines.
 ///
 /// Threads. With a thread of its own (first constructor), all functions may be called on any thread. A call from
-/// another thread costs one hop to the client's thread and one back; a call made on the client's own thread (in a
-/// completion handler without an executor) costs none. With the application's io_context (second constructor), call all
-/// functions on the thread that runs it.
+/// another thread is posted to the client's thread, and its completion is posted back; a call made on the client's own
+/// thread (in a completion handler without an executor) is not posted. With the application's io_context (second
+/// constructor), call all functions on the thread that runs it.
 ///
-/// Lifetime. The destructor cancels: calls in progress complete with BaseError::cancelled, on the client's thread
-/// before the destructor returns, or later on the application's io_context. close() drains. The destructor must not run
-/// concurrently with other functions. It may run on the client's own thread, in a completion handler: then it does not
-/// wait, and the thread ends when it has completed the calls. Answer or destroy every ServerCall that a handler keeps
-/// before the client is destroyed.
+/// Lifetime. The destructor cancels the calls in progress: they complete with BaseError::cancelled, on the client's
+/// thread before the destructor returns, or later on the application's io_context. close() drains instead. The
+/// destructor must not run concurrently with other functions. It may run on the client's own thread, in a completion
+/// handler: then it does not wait, and the thread ends when it has completed the calls. Answer or destroy every
+/// ServerCall that a handler keeps before the client is destroyed.
 class RPCRDMA_EXPORT Client {
  public:
   /// `server`: "[FABRIC@]HOST[:PORT]" with FABRIC auto, verbs, iwarp or tcp. Without a port, the first call asks
@@ -82,7 +83,7 @@ class RPCRDMA_EXPORT Client {
   /// use_future, use_awaitable, deferred (the default, which co_await accepts). Handlers run on their associated
   /// executor, else on the client's thread, where they must not block.
   ///
-  /// `args` is needed only until this function returns; memory that its bulk_data members reference must stay valid
+  /// `args` is needed only until this function returns; memory that its bulk_data members refer to must stay valid
   /// until completion. Results in the message stay valid as long as the Decoded; CallOptions::into() names memory for
   /// bulk results.
   ///
@@ -93,7 +94,7 @@ class RPCRDMA_EXPORT Client {
     note(P::kInfo);
     return rpc_->async_call<P>(args, options, std::forward<Token>(token));
   }
-  /// The same without options.
+  /// As call() above, with default options.
   template <rpc::Procedure P, class Token = boost::asio::deferred_t>
   requires(!std::same_as<std::remove_cvref_t<Token>, CallOptions>) auto call(const typename P::Args& args,
                                                                              Token&& token = Token()) {
@@ -102,8 +103,8 @@ class RPCRDMA_EXPORT Client {
   }
 
   /// Serves calls that the server makes to this client (RFC 8167), with handlers as in Server::on(), on the client's
-  /// thread. Call it before the first call. Such calls and their replies come over RDMA only; they are short with
-  /// RPC-over-RDMA version one, and may be long with version two. Nothing is placed directly. While there is a handler,
+  /// thread. Call it before the first call. Such calls and their replies arrive over RDMA only; they are short with
+  /// RPC-over-RDMA version one, and may be long with version two. No data is placed directly. While there is a handler,
   /// a lost connection is re-established at once.
   template <rpc::Procedure P, class Handler>
   void on(Handler handler, rpc::AuthRequirement auth = P::kInfo.auth) {
@@ -112,8 +113,8 @@ class RPCRDMA_EXPORT Client {
       handlers.on<P>(embed::Served<P, Handler>(shared, log), auth);
     });
   }
-  /// Used with on(): `handler` runs on the client's thread on each new connection. It usually makes the call that tells
-  /// the server that it may call back on this connection (RFC 8167 section 6). Call it before the first call.
+  /// Used with on(): `handler` runs on the client's thread for each new connection. It usually makes the call that
+  /// tells the server that it may send calls on this connection (RFC 8167 section 6). Call it before the first call.
   void on_connected(UniqueFunction<void()> handler);
 
   /// Allocates registered memory of `size` bytes from the client's pool. Completes with void(error_code, Buffer).
@@ -130,9 +131,9 @@ class RPCRDMA_EXPORT Client {
     return get_buffer(memory.data(), memory.size(), std::forward<Token>(token));
   }
 
-  /// Completes, with void(), when no call is in progress and, over RDMA, the connection has ended in an orderly way;
-  /// over TCP the connection ends with the client. Also completes if the client is destroyed first. Make no call
-  /// afterwards.
+  /// Completes with void() when no call is in progress and, over RDMA, the connection has ended in an orderly way; over
+  /// TCP the connection ends when the client is destroyed. Also completes if the client is destroyed first. Make no
+  /// call afterwards.
   template <class Token = boost::asio::deferred_t>
   auto close(Token&& token = Token()) {
     return boost::asio::async_initiate<Token, void()>(
@@ -145,13 +146,13 @@ class RPCRDMA_EXPORT Client {
         token);
   }
 
-  /// What the client has done since it was made.
+  /// The state of the client, and its counters since it was made.
   struct Statistics {
-    bool connected = false;                ///< connected now
+    bool connected = false;                ///< the client is connected at present
     std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
     fabric::Endpoint server;               ///< the address in use
-    transport::Requester::Counters calls;  ///< over all connections
-    Runner::Counters waits{};              ///< of the client's own thread
+    transport::Requester::Counters calls;  ///< the sum over all connections
+    Runner::Counters waits{};              ///< how the client's own thread has waited
     /// The characteristics of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;
   };
@@ -163,7 +164,7 @@ class RPCRDMA_EXPORT Client {
   using BufferHandler = UniqueFunction<void(error_code, Buffer), 192>;
 
   void serve(std::function<void(rpc::ReverseHandlers&, const Log&)> add_to);
-  /// Notes the program whose port a lookup asks rpcbind for.
+  /// Records the program of a call: a lookup asks rpcbind for its port.
   void note(const rpc::ProcedureInfo& procedure) noexcept;
   void drain(UniqueFunction<void(), 192> handler);
   /// If `memory` is null, allocates from the pool.

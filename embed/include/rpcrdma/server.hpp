@@ -28,19 +28,20 @@ namespace rpcrdma {
 
 /// Parameters of a server. All have defaults.
 struct ServerOptions {
-  /// Where to listen: [FABRIC@]ADDRESS[:PORT] with FABRIC auto, verbs, iwarp or tcp, and an IP address. Without a port,
-  /// or with port 0, the system chooses a port. Several addresses may use different fabrics.
+  /// The addresses at which the server listens: [FABRIC@]ADDRESS[:PORT] with FABRIC auto, verbs, iwarp or tcp, and an
+  /// IP address. Without a port, or with port 0, the system chooses a port. Several addresses may use different
+  /// fabrics.
   std::vector<std::string> listen = {"127.0.0.1"};
   unsigned threads = 1;        ///< event loops, each with a share of the connections; 0: one for each CPU
   bool rpcbind = false;        ///< register the programs with this machine's rpcbind (rdma, rdma6, tcp, tcp6)
   std::uint32_t credits = 32;  ///< calls that one client may have in progress, 1 to 1024
   std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  std::uint32_t max_connections = 1024;   ///< for each listening fabric
+  std::uint32_t max_connections = 1024;   ///< the most connections of each listening fabric
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
-  Polling poll{};                                                    ///< of each event loop, before its thread sleeps
-  Log log{};                                                         ///< copied
-  std::shared_ptr<fabric::Tap> tap{};  ///< sees the RDMA traffic, such as capture::Capture; null: none
+  Polling poll{};                      ///< polling of each event loop before its thread sleeps
+  Log log{};                           ///< copied
+  std::shared_ptr<fabric::Tap> tap{};  ///< observes the RDMA traffic, such as capture::Capture; null: no tap
   // Options of the layers below. The credits, threshold, version and number of connections above override the values in
   // these options.
   transport::ServerOptions rdma{};          ///< over RDMA
@@ -51,10 +52,10 @@ struct ServerOptions {
 
 /// A service on one or more threads.
 ///
-/// Threads. The functions of this class are called from one thread at a time, and not from a handler. Handlers run on
-/// the threads of the server, concurrently if there are several, and must not block.
+/// Threads. Call the functions of this class from one thread at a time, and not from a handler. Handlers run on the
+/// threads of the server, concurrently if there are several, and must not block.
 ///
-/// Lifetime. Everything that a handler refers to must exist until run() or stop() has returned; no handler runs
+/// Lifetime. All objects that a handler refers to must exist until run() or stop() has returned; no handler runs
 /// afterwards. Answer or destroy every ServerCall that a handler keeps before the server is destroyed; a ReverseClient
 /// may be kept longer. The destructor ends connections and threads at once; stop() drains.
 class RPCRDMA_EXPORT Server {
@@ -67,7 +68,7 @@ class RPCRDMA_EXPORT Server {
 
   /// Serves P with `handler`. Call it before start(). The handler has one of these forms:
   /// - a plain function, P::Result(const P::Args&), whose result answers the call. A second parameter rpcrdma::Scratch&
-  ///   provides memory for what the result points to; other memory must stay valid until the function's next call;
+  ///   provides memory that the result may point to; other memory must stay valid until the function's next call;
   /// - void(rpcrdma::ServerCall<P>), which answers now or later by call.reply(), on any thread;
   /// - rpcrdma::awaitable<void>(rpcrdma::ServerCall<P>), a coroutine on the thread of the connection.
   /// An exception answers SYSTEM_ERR and is logged; a plain function may throw Rejection. One handler object serves all
@@ -81,21 +82,21 @@ class RPCRDMA_EXPORT Server {
   }
 
   /// Opens the fabrics, starts the threads, listens, and registers with rpcbind if ServerOptions::rpcbind is set.
-  /// Throws std::runtime_error with one line that says what failed. For programs with a main loop of their own; other
-  /// programs use run().
+  /// Throws std::runtime_error with one line that names the failed step. For programs with a main loop of their own;
+  /// other programs use run().
   void start();
   /// Stops listening, waits at most `drain` for calls in progress to end, then ends connections and threads; calls that
   /// handlers still keep are not answered. Removes the registrations with rpcbind. Does nothing if the server is not
   /// running. A stopped server cannot be started again.
   void stop(std::chrono::milliseconds drain = std::chrono::seconds(10));
-  /// Calls start(), unless that has been done, blocks until SIGTERM or SIGINT, then calls stop(). A second signal ends
+  /// Calls start() unless it has been called, blocks until SIGTERM or SIGINT, then calls stop(). A second signal ends
   /// the process. Returns the program's exit status: 1, with one line on standard error, if the start fails.
   int run();
 
   /// One address at which the server listens.
   struct Listener {
     std::string_view fabric;    ///< "verbs", "iwarp" or "tcp"
-    fabric::Endpoint endpoint;  ///< with the port
+    fabric::Endpoint endpoint;  ///< the address with the actual port
     /// `FABRIC@ADDRESS:PORT`, the form that a client expects.
     std::string text() const;
   };
@@ -108,13 +109,13 @@ class RPCRDMA_EXPORT Server {
     std::uint64_t accepted = 0;          ///< connections accepted
     std::uint64_t refused = 0;           ///< connections refused
     std::uint64_t calls = 0;             ///< calls received
-    std::uint64_t errors_sent = 0;       ///< RDMA_ERROR
-    std::uint64_t invalidated = 0;       ///< replies by Send with Invalidate
-    std::size_t bulk_in_use = 0;         ///< bytes of bulk data in transfer
-    std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
+    std::uint64_t errors_sent = 0;       ///< RDMA_ERROR messages sent
+    std::uint64_t invalidated = 0;       ///< replies sent by Send with Invalidate
+    std::size_t bulk_in_use = 0;         ///< bytes held of the bulk budgets
+    std::size_t receive_bytes = 0;       ///< bytes registered for the receives of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receive buffers
-    Runner::Counters waits{};            ///< of the event loops
+    Runner::Counters waits{};            ///< how the event loops have waited
   };
   /// Sums over all listeners since start(). Any thread.
   Statistics statistics() const;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: Receives are posted before the connection is set up. A Receive is posted again once its packet has been
-// passed on, at the end of its batch at the latest. Packets are posted from the buffers into which they were read,
-// batch by batch. Ownership: the connection owns all buffers; a posted buffer belongs to the provider until its
-// completion. A packet's buffer is exchanged for a free one, so that sending neither copies nor allocates. Error
-// handling: a failure to post ends the connection; on_over reports the number of lost packets.
+// passed on, at the latest at the end of its batch. Packets are posted from the buffers into which they were read,
+// batch by batch.
+// Ownership: the connection owns all buffers; a posted buffer belongs to the provider until its completion. A packet's
+// buffer is exchanged for a free one, so that sending neither copies nor allocates.
+// Error handling: a failure to post ends the connection; on_over reports the number of lost packets.
 //
 // Credits are used if both sides announce them. A grant counts packets only; each side posts kCreditReceives more
 // Receives for the peer's credit messages. A side sends a credit message when it has posted Receives for half of the
-// depth since its last one. After a credit message, the peer can send one depth of packets before it processes the
-// next, so at most two credit messages are on their way to it, and each finds a Receive.
+// depth since its last one. Between two credit messages that it processes, the peer can send at most one depth of
+// packets. Therefore at most two credit messages are in transit to the peer, and each finds a Receive.
 #include "connection.hpp"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ Connection::~Connection() { queue_pair_.reset(); }
 std::vector<std::byte> Connection::private_data() const {
   const PrivateData data{
       .qpn = limits_.qpn, .receive_mtu = limits_.receive_mtu, .extension = Extension{.credits = limits_.depth}};
-  const auto bytes = encode(data);  // [4755-3.2-a]
+  const auto bytes = encode(data);  // [4755-3.2-a] every message of the set-up carries the queue pair number
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(encoded_size(data))};
 }
 
@@ -119,7 +120,8 @@ error_code Connection::accept(std::unique_ptr<fabric::ConnectionRequest> request
 /// False if the peer's Receive MTU has no room for a packet.
 bool Connection::learn_peer(const PrivateData& peer) noexcept {
   peer_ = peer;
-  const auto mtu = connection_mtu(limits_.receive_mtu, peer.receive_mtu);  // [4755-5.1-a]
+  // [4755-5.1-a] the smaller Receive MTU limits the packets
+  const auto mtu = connection_mtu(limits_.receive_mtu, peer.receive_mtu);
   if (!mtu) return false;
   mtu_ = *mtu;
   credits_in_use_ = peer.extension && peer.extension->credits != 0;
@@ -128,7 +130,7 @@ bool Connection::learn_peer(const PrivateData& peer) noexcept {
 }
 
 void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
-  if (!peer_) {  // this side sent the request: the reply says what the peer can do
+  if (!peer_) {  // this side sent the request: the reply states the limits of the peer
     const auto peer = decode_private_data(info.private_data);
     if (!peer || !learn_peer(*peer)) {
       failed_ = true;

@@ -6,7 +6,7 @@
 //   state        awaits                        holds
 //   setting_up   on_established                the receives, posted
 //   established  packets, credits              also the Sends that are outstanding
-//   closing      on_disconnected               the same; nothing more is sent
+//   closing      on_disconnected               the same; no further packet is sent
 //   over         destruction by its owner      nothing at the provider
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ class Connection;
 /// A packet to send: a buffer with room for the encapsulation header in front of the packet.
 struct Packet {
   memory::RegisteredBuffer buffer;
-  std::uint32_t length = 0;  ///< of the packet, without the header
+  std::uint32_t length = 0;  ///< bytes of the packet, without the header
   FrameType type = FrameType::ipv4;
 };
 
@@ -33,21 +33,21 @@ struct Packet {
 class ConnectionEvents {
  public:
   virtual void on_established(Connection& connection) noexcept = 0;
-  /// A frame has arrived. It is valid during the call or, if the owner returns true in order to keep it, until
+  /// A frame has arrived. It is valid during the call. If the owner keeps the frame and returns true, it is valid until
   /// return_frames().
   virtual bool on_frame(Connection& connection, Octets frame) noexcept = 0;
-  /// All frames that have arrived together have been reported: the owner returns those that it has kept.
+  /// All frames of a batch have been reported. The owner returns the frames that it has kept.
   virtual void on_batch_end(Connection& connection) noexcept = 0;
   /// has_room() may have become true.
   virtual void on_room(Connection& connection) noexcept = 0;
-  /// The connection is over. `lost` packets were not sent.
+  /// The connection is over. `lost`: the number of packets that were not sent.
   virtual void on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept = 0;
 
  protected:
   ~ConnectionEvents() = default;
 };
 
-/// What this side announces to the peer, and the limits of the connection.
+/// The values that this side announces to the peer, and the limits of the connection.
 struct ConnectionLimits {
   std::uint32_t qpn = 0;
   std::uint32_t receive_mtu = 0;
@@ -62,11 +62,11 @@ class Connection final : fabric::QueuePairEvents {
   Connection(fabric::Fabric& fabric, const ConnectionLimits& limits, ConnectionEvents& events);
   ~Connection();
 
-  /// Sends a request. On failure the connection is over, and reports nothing.
+  /// Sends a request. On failure the connection is over, and reports no event.
   error_code connect(const fabric::Endpoint& peer, memory::Pool& pool);
   /// Allocates the memory for all packets. Call it before accept().
   error_code allocate(memory::Pool& pool);
-  /// Accepts `request`, whose private data is `peer`. On failure the connection is over, and reports nothing.
+  /// Accepts `request`, whose private data is `peer`. On failure the connection is over, and reports no event.
   error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer);
 
   State state() const noexcept { return state_; }
@@ -74,13 +74,13 @@ class Connection final : fabric::QueuePairEvents {
   std::uint32_t mtu() const noexcept { return mtu_; }
   /// The private data of the peer's request, reply or rejection.
   const std::optional<PrivateData>& peer() const noexcept { return peer_; }
-  /// Whether the connection has been established, whatever its state is now.
+  /// Whether the connection has ever been established.
   bool made() const noexcept { return made_; }
 
   /// Whether send() may be called: the connection is established, and has a free slot and credits.
   bool has_room() const noexcept;
-  /// Posts a packet of at most mtu() bytes; requires has_room(). Takes its buffer and leaves another one of the same
-  /// size.
+  /// Posts a packet of at most mtu() bytes. Requires has_room(). Takes the packet's buffer and leaves another one of
+  /// the same size.
   void send(Packet& packet) noexcept;
   /// Posts again the Receives whose frames the owner has kept.
   void return_frames() noexcept;
@@ -88,7 +88,8 @@ class Connection final : fabric::QueuePairEvents {
   void submit() noexcept;
   /// Ends the connection cleanly; on_over follows.
   void disconnect() noexcept;
-  /// Ends the connection at once, without on_over; its state is then over. May be called during its events.
+  /// Ends the connection at once, without on_over; the state is then `over`. May be called during events of the
+  /// connection.
   void quiesce() noexcept;
 
   /// Whether packets have been sent or received since the last call.
@@ -123,7 +124,7 @@ class Connection final : fabric::QueuePairEvents {
   bool made_ = false;
   bool active_ = true;
   bool room_ = false;    // has_room() may have become true in this batch
-  bool failed_ = false;  // posting failed, or the reply is unusable: the connection ends
+  bool failed_ = false;  // posting failed, or the reply is unusable, so the connection ends
   bool posted_ = false;  // work waits for submit()
   std::uint32_t mtu_ = 0;
   std::uint32_t lost_ = 0;
@@ -139,9 +140,9 @@ class Connection final : fabric::QueuePairEvents {
   // Totals since the connection was made, modulo 2^32. Used only if both sides have the extension.
   bool credits_in_use_ = false;
   std::uint32_t packets_sent_ = 0;
-  std::uint32_t packets_allowed_ = 0;  // limit set by the peer
-  std::uint32_t packets_granted_ = 0;  // limit set for the peer
-  std::uint32_t grant_announced_ = 0;  // the part of packets_granted_ that the peer knows of
+  std::uint32_t packets_allowed_ = 0;  // the limit that the peer has set
+  std::uint32_t packets_granted_ = 0;  // the limit for the peer
+  std::uint32_t grant_announced_ = 0;  // the limit for the peer that this side has announced
 };
 
 }  // namespace rpcrdma::ipoib

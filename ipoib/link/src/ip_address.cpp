@@ -31,7 +31,7 @@ boost::asio::ip::address address_of(const IpBytes& bytes) noexcept {
   return boost::asio::ip::address_v4({out[12], out[13], out[14], out[15]});
 }
 
-// An IPv6 range around the IPv4-mapped addresses does not contain them: they stand for IPv4 addresses.
+// An IPv6 range that includes the IPv4-mapped addresses does not match them: they represent IPv4 addresses.
 bool IpPrefix::contains(const IpBytes& other) const noexcept {
   if (address_of(other).is_v4() != address.is_v4()) return false;
   const IpBytes own = ip_bytes(address);

@@ -21,14 +21,14 @@ IpBytes mapped(Octets address) noexcept {
   return out;
 }
 
-/// Errors about ICMP errors, and about fragments other than the first, are forbidden.
+/// No ICMP error may be sent about an ICMP error, or about a fragment other than the first.
 bool icmp4_allowed(Octets packet) noexcept {
   if ((word_at(packet, 6) & kFragmentOffset) != 0) return false;
   const std::size_t header = std::size_t{byte_at(packet, 0) & 0xfu} * 4;
   if (byte_at(packet, 9) != kIcmp4) return true;
   if (packet.size() <= header) return false;
   const std::uint8_t type = byte_at(packet, header);
-  return type == 0 || type == 8 || (type >= 13 && type <= 18);  // queries
+  return type == 0 || type == 8 || (type >= 13 && type <= 18);  // ICMP queries
 }
 
 bool icmp6_allowed(Octets packet) noexcept {

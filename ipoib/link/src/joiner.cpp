@@ -27,7 +27,7 @@ bool checksums_are_right(const Joinable& one) noexcept {
 }
 
 /// Whether the IP headers differ only in length, checksum and IPv4 identification. If packets must not be fragmented,
-/// the identification has no meaning (RFC 6864 section 4.1); otherwise it must count the packets.
+/// the identification has no meaning (RFC 6864 section 4.1); otherwise it must increase by one from packet to packet.
 bool same_ip(const Joinable& first, const Joinable& next, std::size_t index) noexcept {
   const Octets a = first.packet, b = next.packet;
   if (first.six) return same(a, b, 0, 4) && same(a, b, 6, kIpv6Header);

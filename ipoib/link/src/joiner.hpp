@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Joins consecutive TCP segments of one flow into a packet that stands for them (as generic receive offload does), so
-// that the IP stack handles them at once. Nothing is reordered. If the stack cuts the joined packet, it gets the same
-// segments, except for IPv4 identifications that have no meaning.
+// that the IP stack handles them at once. Nothing is reordered. If the stack cuts the joined packet, it obtains the
+// same segments, except for IPv4 identifications that have no meaning.
 #include <array>
 #include <optional>
 
@@ -15,8 +15,8 @@ namespace rpcrdma::ipoib {
 struct Joinable {
   Octets packet;
   bool six = false;
-  std::size_t transport = 0;  ///< where the TCP header begins
-  std::size_t headers = 0;    ///< bytes of both headers
+  std::size_t transport = 0;  ///< offset of the TCP header
+  std::size_t headers = 0;    ///< size of both headers, in bytes
   bool last = false;          ///< PSH is set: no segment is joined after it
 };
 std::optional<Joinable> parse_joinable(Octets packet) noexcept;
@@ -49,8 +49,8 @@ class Joiner {
   std::array<Octets, kMaxSegments + 1> parts_;  // the headers, and the payload of each packet
   std::array<std::byte, 40 + 60> headers_{};
   std::size_t count_ = 0;
-  std::size_t size_ = 0;      // of the packet that stands for all
-  std::size_t cut_size_ = 0;  // payload of the first one
+  std::size_t size_ = 0;      // size of the packet that stands for all
+  std::size_t cut_size_ = 0;  // payload bytes of the first packet
   bool full_ = false;
 };
 

@@ -2,10 +2,11 @@
 // Operation: a peer's request is accepted unless the link does not know the peer's link-layer address, the peer's
 // Receive MTU has no room for a packet, or the request crosses a request of this side and this side has the larger
 // address. The first packet that needs a connection requests it. Connections that no packet has used for a while are
-// closed. Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks. Error
-// handling: after a failure the link waits for a growing time before it connects again. A rejected request may have
-// crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If the
-// peer says that the requests crossed, this side waits as long as the peer may take to connect.
+// closed.
+// Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
+// Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
+// have crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If
+// the peer reports that the requests crossed, this side waits as long as the peer may need to connect.
 #include "link_state.hpp"
 
 namespace rpcrdma::ipoib {
@@ -23,10 +24,10 @@ const char* own_reason(Refusal refusal) noexcept {
   return "no reason";
 }
 
-/// Memory for the packets of one connection, in each direction.
+/// The bytes of memory for the packets of one connection, in each direction.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
-/// Limits of the number of peers, and of the learnt peers that share an address on the fabric.
+/// The most peers, and the most learnt peers with one address on the fabric.
 constexpr std::size_t kMaxPeers = 1024;
 constexpr std::ptrdiff_t kMaxPeersOfOne = 8;
 /// The time between sweeps if idle connections are not closed.
@@ -152,9 +153,11 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
   if (peer == nullptr) return refuse(std::move(request), Refusal::unknown, statistics_.refused_unknown);
   const LinkAddress local{.reliable_connected = true, .qpn = port_, .gid = ip_bytes(info.local.address())};
   const bool outstanding = peer->outgoing && peer->outgoing->state() == Connection::State::setting_up;
-  if (outstanding && !accepts_crossing_request(local, remote))  // [4755-3.3-a]
+  // [4755-3.3-a] the side with the smaller address accepts
+  if (outstanding && !accepts_crossing_request(local, remote))
     return refuse(std::move(request), Refusal::crossing, statistics_.refused_crossing);
-  if (peer->incoming && peer->incoming->state() == Connection::State::setting_up)  // [4755-3.2-c]
+  // [4755-3.2-c] refuses a second request
+  if (peer->incoming && peer->incoming->state() == Connection::State::setting_up)
     return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);
   accept(*peer, std::move(request), *data);
 }
@@ -163,9 +166,10 @@ void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> re
   auto made = std::make_unique<Connection>(fabric_, limits(), peer);
   if (const error_code failed = made->allocate(pool_)) {
     log_.warn("ipoib: no memory for a connection with {}: {}", peer.text(), failed.message());
-    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
+    // [4755-3.2-a] a rejection carries private data as well
+    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);
   }
-  if (peer.incoming) bury(peer.incoming);  // the peer has lost this one: otherwise it would not request another
+  if (peer.incoming) bury(peer.incoming);  // the peer has lost this connection, as it requests another one
   peer.incoming = std::move(made);
   if (const error_code failed = peer.incoming->accept(std::move(request), data)) {
     ++statistics_.refused_busy;
@@ -226,12 +230,12 @@ void LinkState::over(Peer& peer, Connection& connection, error_code why, std::ui
 
 void LinkState::connect_failed(Peer& peer, const Connection& connection, error_code why) {
   const bool rejected = why == fabric::FabricError::rejected;
-  // The peer's device takes this side's queue pair for one that has ended: the next attempt has another queue pair.
+  // The peer's device mistakes this side's queue pair for one that has ended. The next attempt uses another queue pair.
   const bool stale = why == boost::system::errc::resource_unavailable_try_again;
   ++(rejected ? statistics_.rejected : statistics_.failed);
   const auto& data = connection.peer();
   const Refusal refusal = data && data->extension ? data->extension->refusal : Refusal::none;
-  if (peer.usable() == nullptr) {  // otherwise the requests have crossed, and the peer is reached
+  if (peer.usable() == nullptr) {  // otherwise the requests have crossed, and there is a connection
     std::chrono::steady_clock::duration pause = peer.backoff.next();
     if (rejected && refusal == Refusal::crossing && peer.waiting_count != 0)
       pause = std::max<decltype(pause)>(pause, options_.handshake_timeout);
@@ -254,7 +258,7 @@ void LinkState::await_retry(Peer& peer) {
 }
 
 void LinkState::retry(Peer& peer) {
-  const bool other = peer.usable() != nullptr || peer.in_progress();  // over() connects when that one has ended
+  const bool other = peer.usable() != nullptr || peer.in_progress();  // over() connects when that connection has ended
   if (!other && peer.waiting_count != 0 && connect(peer)) return;
   peer.rejections = 0;
   if (!other) drop_waiting(peer);
@@ -270,7 +274,7 @@ void LinkState::await_sweep() {
   }));
 }
 
-// [4755-3.4-b]
+// [4755-3.4-b] closes idle connections
 void LinkState::sweep() noexcept {
   for (const auto& peer : peers_) {
     if (options_.idle.count() != 0) {
@@ -297,7 +301,7 @@ std::size_t LinkState::connections() const noexcept {
   return count;
 }
 
-// [4755-3.4-a]
+// [4755-3.4-a] ends all connections
 void LinkState::close(UniqueFunction<void()> done) {
   closing_ = true;
   running_ = false;

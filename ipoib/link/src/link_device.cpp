@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: each turn of the event loop reads at most kBatch packets; what they caused to be posted is submitted at
-// the end of the turn. A packet is read into the one buffer of this link and given to a connection, which leaves
-// another buffer in exchange. Back-pressure: if the peer of a packet has no room, the packet is held, and the device is
-// not read until the peer has room, its connection ends, or a limit is reached: LinkOptions::stall or, while several
-// peers have packets, the peer's share of it. Then the peer is stalled: packets for it are dropped until it has room,
-// so that it delays no other peer. Cutting: a packet that stands for several is kept in memory of its own, and its
-// segments are cut into that one buffer in turn; each is then a packet like any other. Error handling: a packet that
-// cannot be sent is counted and dropped; the stack gets an ICMP error where that helps it.
+// Operation: each turn of the event loop reads at most kBatch packets; the work that they post is submitted at the end
+// of the turn. A packet is read into the one buffer of this link and passed to a connection, which leaves another
+// buffer in exchange.
+// Back-pressure: if the peer of a packet has no room, the packet is held. The device is not read until the peer has
+// room, its connection ends, or a limit is reached: LinkOptions::stall or, while several peers have packets, the peer's
+// share of it. At the limit the peer is stalled: packets for it are dropped until it has room, so that it delays no
+// other peer.
+// Cutting: a packet that stands for several is kept in memory of its own. Its segments are cut one after the other into
+// the buffer of this link; each is then handled like any other packet.
+// Error handling: a packet that cannot be sent is counted and dropped; the stack receives an ICMP error where this is
+// useful.
 #include <algorithm>
 
 #include "link_state.hpp"
@@ -17,7 +20,7 @@ namespace {
 constexpr unsigned kBatch = 64;
 /// The largest number of packets that wait for one connection.
 constexpr std::size_t kWaiting = 16;
-/// How many times the timer runs in LinkOptions::stall.
+/// The number of runs of the timer within LinkOptions::stall.
 constexpr int kTicks = 8;
 /// Peers that have had packets within this time share the device.
 constexpr std::chrono::seconds kTogether{1};
@@ -106,7 +109,7 @@ bool LinkState::route() {
     ++statistics_.invalid;
     return true;
   }
-  if (ip->multicast) {  // [4755-7-b] [4755-2.1-a] over UD only, which the fabrics lack
+  if (ip->multicast) {  // [4755-7-b] [4755-2.1-a] multicast requires UD, which the fabrics lack
     ++statistics_.multicast;
     return true;
   }
@@ -122,7 +125,7 @@ bool LinkState::route() {
   return send_to(*neighbour->peer) || !hold(*neighbour->peer);
 }
 
-/// Sends packet_ to the peer, or lets it wait for a connection, or drops it. False if the peer has no room now.
+/// Sends packet_ to the peer, queues it until there is a connection, or drops it. False if the peer has no room now.
 bool LinkState::send_to(Peer& peer) {
   Connection* const connection = peer.usable();
   if (connection == nullptr) {
@@ -143,7 +146,7 @@ bool LinkState::send_to(Peer& peer) {
 
 /// Posts a packet if the connection can carry it. Requires room.
 bool LinkState::transmit(Connection& connection, Packet& packet) {
-  if (packet.length > connection.mtu()) {  // [4755-7.2-a]
+  if (packet.length > connection.mtu()) {  // [4755-7.2-a] the stack learns the MTU of each destination
     ++statistics_.too_big;
     report(IcmpError::too_big, connection.mtu(), contents(packet));
     return false;
@@ -200,7 +203,7 @@ std::chrono::steady_clock::duration LinkState::tick() const noexcept {
   return std::max(Duration(options_.stall) / kTicks, Duration(std::chrono::milliseconds(1)));
 }
 
-/// Holds packet_. False if it is dropped instead, because the peer has stopped the others for too long.
+/// Holds packet_. Drops it and returns false if the peer has stopped the other peers for too long.
 bool LinkState::hold(Peer& peer) {
   const auto now = Peer::Clock::now();
   auto until = peer.patience.begin(now);
@@ -226,8 +229,8 @@ void LinkState::resume() {
   read_batch();
 }
 
-/// One timer serves all holds, because setting a timer for each hold would take longer than most holds last. Its runs
-/// are counted, not the time: a process that is not scheduled cannot see that there is room.
+/// One timer serves all holds, because setting a timer for each hold would take longer than most holds last. The runs
+/// of the timer are counted instead of the time: while the process is not scheduled, it cannot see that there is room.
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
   stall_timer_.expires_after(tick());

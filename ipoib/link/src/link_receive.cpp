@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the fabric to the device. A frame that does not belong on a connection is counted and dropped; the connection
-// stays.
+// Packets from the fabric to the device. A frame that is not permitted on a connection is counted and dropped; the
+// connection stays.
 #include <algorithm>
 
 #include "link_state.hpp"
@@ -8,7 +8,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// The largest number of addresses that are learnt: in total, and from all peers with one address on the fabric.
+/// The most learnt addresses: in total, and from all peers with one address on the fabric.
 constexpr std::size_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
 
 bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& address) noexcept {
@@ -19,14 +19,15 @@ bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& addre
 
 }  // namespace
 
-// [4755-7-a]
+// [4755-7-a] accepts unicast packets
 bool LinkState::frame(Peer& peer, Connection& connection, Octets frame) noexcept {
   const auto type = decode_header(frame);
   if (!type) {
     ++statistics_.bad_frames;
     return false;
   }
-  if (*type != FrameType::ipv4 && *type != FrameType::ipv6) {  // [4755-4-a] [4755-7-b] includes ARP
+  if (*type != FrameType::ipv4 &&
+      *type != FrameType::ipv6) {  // [4755-4-a] [4755-7-b] refuses all other types, also ARP
     ++statistics_.bad_types;
     return false;
   }
@@ -36,7 +37,7 @@ bool LinkState::frame(Peer& peer, Connection& connection, Octets frame) noexcept
     ++statistics_.bad_frames;
     return false;
   }
-  if (ip->multicast) {  // [4755-2.1-a]
+  if (ip->multicast) {  // [4755-2.1-a] multicast requires UD
     ++statistics_.bad_types;
     return false;
   }
@@ -57,7 +58,7 @@ bool LinkState::frame(Peer& peer, Connection& connection, Octets frame) noexcept
   return true;
 }
 
-/// Passes on the joined packets: at the end of a batch, and before a packet that does not continue them.
+/// Passes on the joined packets. Called at the end of a batch, and before a packet that does not continue them.
 void LinkState::pass_joined() noexcept {
   if (joiner_.empty()) return;
   if (joiner_.count() > 1) ++statistics_.joined;
@@ -77,8 +78,9 @@ void LinkState::pass(std::span<const Octets> packet, const Offload& offload, std
   statistics_.received_bytes += bytes;
 }
 
-/// Returns the peer that may send from `source`. An address that no peer has is learnt as the sender's. A learnt
-/// address whose owner has no connection becomes the sender's: the owner may now use another link-layer address.
+/// Returns the peer that may send from `source`. If no peer has the address, it is learnt as the sender's. If the owner
+/// of a learnt address has no connection, the address becomes the sender's: the owner may now use another link-layer
+/// address.
 Peer* LinkState::owner_of(const IpBytes& source, Peer& sender) {
   Neighbours::Entry* const known = neighbours_.find(source);
   if (known != nullptr && (!known->learnt || known->peer == &sender || known->peer->connected())) return known->peer;

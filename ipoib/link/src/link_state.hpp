@@ -33,19 +33,19 @@ class LinkState {
 
   // Events of a peer's connections.
   void established(Peer& peer, Connection& connection) noexcept;
-  /// A frame has arrived. True if it is kept, until pass_joined().
+  /// A frame has arrived. Returns true if the link keeps it until pass_joined().
   bool frame(Peer& peer, Connection& connection, Octets frame) noexcept;
   void pass_joined() noexcept;
   void room(Peer& peer) noexcept;
   void over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept;
-  /// Tries to connect again: the time to wait after a rejection has passed.
+  /// Called when the time to wait after a rejection has passed. Tries to connect again.
   void retry(Peer& peer);
 
   boost::asio::io_context& context() noexcept { return fabric_.context(); }
   const LinkOptions& options() const noexcept { return options_; }
 
  private:
-  // link_device.cpp
+  // Defined in link_device.cpp:
   void await_device();
   void read_batch();
   void submit_touched() noexcept;
@@ -62,12 +62,12 @@ class LinkState {
   void resume();
   void await_stall();
 
-  // link_receive.cpp
+  // Defined in link_receive.cpp:
   void pass(std::span<const Octets> packet, const Offload& offload, std::size_t count, std::size_t bytes) noexcept;
   Peer* owner_of(const IpBytes& source, Peer& sender);
   bool may_learn(const boost::asio::ip::address& address, const Peer& sender) const noexcept;
 
-  // link_connections.cpp
+  // Defined in link_connections.cpp:
   ConnectionLimits limits() const noexcept;
   void requested(std::unique_ptr<fabric::ConnectionRequest> request) noexcept;
   void accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& data);
@@ -97,20 +97,20 @@ class LinkState {
   Neighbours neighbours_;
   std::unique_ptr<fabric::Listener> listener_;
   std::uint16_t port_ = 0;
-  std::vector<std::unique_ptr<Connection>> ended_;  // destroyed outside of their callbacks
+  std::vector<std::unique_ptr<Connection>> ended_;  // will be destroyed outside of their callbacks
 
-  Packet packet_;                              // being read, or held
-  std::vector<std::byte> uncut_;               // the packet being cut, or what was read beyond the MTU
+  Packet packet_;                              // the packet that is being read, or is held
+  std::vector<std::byte> uncut_;               // the packet that is being cut, or the bytes read beyond the MTU
   Segmenter segmenter_;                        // cuts the packet that is in uncut_
   Peer* held_for_ = nullptr;                   // the device is not read until this peer has room for packet_
   Peer::Clock::duration::rep held_ticks_ = 0;  // runs of the timer until that peer is stalled
-  const Peer* last_ = nullptr;                 // peer of the last packet; may be gone, so it is only compared
-  Peer::Clock::time_point several_until_{};    // until then several peers share the device
+  const Peer* last_ = nullptr;  // peer of the last packet; only compared, as the peer may have been destroyed
+  Peer::Clock::time_point several_until_{};  // until then several peers share the device
   bool stall_timer_runs_ = false;
-  std::vector<Connection*> touched_;  // to submit at the end of the batch; empty outside of a batch
+  std::vector<Connection*> touched_;  // connections to submit at the end of the batch; empty outside of a batch
   std::array<std::byte, kMaxIcmpError> icmp_{};
-  Joiner joiner_;                      // received packets
-  Connection* joined_from_ = nullptr;  // received the joined packets; null outside of a batch
+  Joiner joiner_;                      // joins received packets
+  Connection* joined_from_ = nullptr;  // the connection that received the joined packets; null outside of a batch
 
   boost::asio::steady_timer stall_timer_;
   boost::asio::steady_timer sweep_timer_;

@@ -9,12 +9,12 @@ namespace rpcrdma::ipoib {
 
 class Peer;
 
-/// Which peer has an address: takes the place of ARP and neighbour discovery. An entry may cover a range.
+/// Maps addresses to peers, in place of ARP and neighbour discovery. An entry may cover a range.
 class Neighbours {
  public:
   struct Entry {
     Peer* peer;
-    bool learnt = false;  ///< from a packet: the address may move to another peer, or be forgotten
+    bool learnt = false;  ///< learnt from a packet: the address may move to another peer, or be forgotten
     IpBytes host{};       ///< the peer's address on the fabric, if `learnt`
   };
 
@@ -44,7 +44,7 @@ class Neighbours {
   void put(const IpBytes& address, const Entry& entry);
   void count_out(const Entry& entry) noexcept;
 
-  std::map<IpBytes, Entry> hosts_;  // entries for one address
+  std::map<IpBytes, Entry> hosts_;  // entries for single addresses
   std::map<IpBytes, std::size_t> learnt_at_;
   std::size_t learnt_ = 0;
   std::vector<Range> ranges_;  // longest prefix first

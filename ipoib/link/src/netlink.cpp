@@ -30,7 +30,7 @@ struct Request {
   }
 };
 
-/// The status in the kernel's answer.
+/// Sends `request`, and returns the status in the kernel's answer.
 error_code exchange(int socket, const Request& request) {
   if (::send(socket, &request, request.header.nlmsg_len, 0) < 0) return netlink_error();
   struct {

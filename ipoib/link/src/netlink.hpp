@@ -5,8 +5,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// Adds an address to an interface (RTM_NEWADDR). An IPv6 address is usable at once: duplicate address detection is
-/// multicast, which the link does not carry.
+/// Adds an address to an interface (RTM_NEWADDR). An IPv6 address is usable at once, without duplicate address
+/// detection, which requires multicast.
 error_code add_address(int interface_index, const IpPrefix& address);
 
 }  // namespace rpcrdma::ipoib

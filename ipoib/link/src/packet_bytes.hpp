@@ -30,13 +30,13 @@ inline void put_long(MutableOctets packet, std::size_t index, std::uint32_t valu
 /// `start` plus the 16-bit words of `octets`, not folded. An odd last byte counts as the upper byte of a word.
 std::uint64_t checksum_sum(Octets octets, std::uint64_t start = 0) noexcept;
 
-/// The sum in 16 bits, without the complement.
+/// The sum folded to 16 bits, without the complement.
 inline std::uint16_t checksum_folded(std::uint64_t sum) noexcept {
   while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(sum);
 }
 
-/// The checksum for this sum.
+/// The checksum: the complement of the folded sum.
 inline std::uint16_t checksum_of(std::uint64_t sum) noexcept {
   return static_cast<std::uint16_t>(~checksum_folded(sum));
 }

@@ -6,8 +6,9 @@
 
 namespace rpcrdma::ipoib {
 
-/// How long a peer without room may stop the reading of the device, which all peers share: `most` in total. The peer
-/// regains a tenth of the time that passes. Short stops do not count: they are normal with a peer as fast as this host.
+/// Limits the time for which a peer without room may stop the reading of the device, which all peers share: `most` in
+/// total. The peer regains a tenth of the time that passes. Short stops do not count: they are normal with a peer as
+/// fast as this host.
 class Patience {
  public:
   using Clock = std::chrono::steady_clock;
@@ -15,7 +16,7 @@ class Patience {
 
   explicit Patience(Clock::duration most) noexcept : most_(most), left_(most) {}
 
-  /// The time by which a stop that begins now must end; nothing if too little is left for a stop.
+  /// The time by which a stop that begins now must end; nothing if the remaining time is too short for a stop.
   std::optional<Clock::time_point> begin(Clock::time_point now) noexcept {
     left_ = std::min(most_, left_ + (now - since_) / 10);
     since_ = now;

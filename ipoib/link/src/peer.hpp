@@ -15,16 +15,16 @@ namespace rpcrdma::ipoib {
 
 class LinkState;
 
-/// Another interface of the link, known by its link-layer address, and the connections with it: at most one that the
-/// peer has requested, and one that this side has requested [4755-3.2-b]. Packets are sent over the latter if it
-/// exists.
+/// Another interface of the link, identified by its link-layer address, and the connections with it: at most one that
+/// the peer has requested, and one that this side has requested [4755-3.2-b]. If the latter exists, packets are sent
+/// over it.
 class Peer final : public ConnectionEvents {
  public:
   using Clock = std::chrono::steady_clock;
 
   Peer(LinkState& of, const LinkAddress& its_address, const fabric::Endpoint& its_endpoint);
 
-  /// The established connection over which to send, or null.
+  /// The established connection over which packets are sent, or null.
   Connection* usable() const noexcept;
   /// Whether a connection is being set up, or closed by this side. When that connection is over, a new one is made for
   /// the packets that wait.
@@ -48,9 +48,9 @@ class Peer final : public ConnectionEvents {
   Clock::time_point retry_at{};           ///< the earliest time of the next attempt to connect
   boost::asio::steady_timer retry_timer;  ///< runs after a rejection, if packets wait
   unsigned rejections = 0;                ///< consecutive rejections
-  Patience patience;                      ///< bounds how long the peer may stop the device
-  bool stalled = false;                   ///< it has had no room for too long: packets for it are dropped
-  bool learnt = false;                    ///< made from a request: forgotten when it has no connection
+  Patience patience;                      ///< limits the time for which the peer may stop the device
+  bool stalled = false;                   ///< the peer has had no room for too long: packets for it are dropped
+  bool learnt = false;  ///< the peer was made from a request, and is forgotten when it has no connection
   WeakGuard<Peer> guard{*this};
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stack states where the transport header is and what its checksum begins with, so extension headers need not be
-// parsed. A packet that contradicts itself is refused: a process can send one through a raw socket.
+// The stack states the offset of the transport header and the initial sum of its checksum, so extension headers need
+// not be parsed. A packet that contradicts these values is refused: a process can send such a packet through a raw
+// socket.
 #include "segmenter.hpp"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ bool complete_checksum(MutableOctets packet, const Offload& offload) noexcept {
   const std::size_t start = offload.checksum_start, field = start + offload.checksum_offset;
   if (field + 2 > packet.size()) return false;
   const std::uint16_t checksum = checksum_of(checksum_sum(packet.subspan(start)));
-  put_word(packet, field, checksum == 0 ? 0xffff : checksum);  // zero is "none" in UDP (RFC 768)
+  put_word(packet, field, checksum == 0 ? 0xffff : checksum);  // in UDP, zero means that there is no checksum (RFC 768)
   return true;
 }
 
@@ -89,7 +90,7 @@ std::size_t Segmenter::next(MutableOctets out) noexcept {
   } else {
     put_word(transport, kUdpLength, static_cast<std::uint32_t>(transport.size()));
   }
-  // The sum of the pseudo header has the length of the whole packet: replaces it by the segment's.
+  // The sum of the pseudo header includes the length of the whole packet; replaces it by the segment's length.
   const std::size_t whole = packet_.size() - offload_.checksum_start;
   const std::size_t field = offload_.checksum_offset;
   put_word(transport, field,

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What the IP stack leaves to an adapter when it sends: checksums, and cutting packets (segmentation offload).
+// The work that the IP stack leaves to an adapter when it sends: checksums, and segmentation.
 #include "rpcrdma/ipoib/link/packet_device.hpp"
 
 namespace rpcrdma::ipoib {
 
-/// Completes the checksum of a packet. False if its field lies outside the packet.
+/// Completes the checksum of a packet. False if the checksum field lies outside the packet.
 bool complete_checksum(MutableOctets packet, const Offload& offload) noexcept;
 
-/// Cuts a packet that stands for several. Each segment gets the headers, with its own lengths, IPv4 identification, TCP
-/// sequence number and checksums. Only the last has FIN and PSH, only the first CWR (RFC 3168 section 6.1.2).
+/// Cuts a packet that stands for several. Each segment has the headers of the packet, with its own lengths, IPv4
+/// identification, TCP sequence number and checksums. Only the last segment has FIN and PSH, only the first CWR (RFC
+/// 3168 section 6.1.2).
 class Segmenter {
  public:
-  /// `packet` stays valid until done(). False if it is not what `offload` says, or has a segment larger than `most`.
+  /// `packet` must stay valid until done(). False if the packet contradicts `offload`, or has a segment larger than
+  /// `most`.
   bool begin(Octets packet, const Offload& offload, std::size_t most) noexcept;
   bool done() const noexcept { return left_ == 0; }
   /// Writes the next segment to `out`, of at least `most` bytes, and returns its size. Requires !done().
@@ -28,7 +30,7 @@ class Segmenter {
   Octets packet_;
   Offload offload_;
   std::size_t headers_ = 0;  // bytes of all headers
-  std::size_t left_ = 0;     // segments
+  std::size_t left_ = 0;     // segments left
   std::uint32_t index_ = 0;
 };
 

@@ -24,14 +24,14 @@ namespace {
 // TUN_F_USO4 and TUN_F_USO6, new in Linux 6.2.
 constexpr unsigned kUso4 = 0x20, kUso6 = 0x40;
 
-/// struct virtio_net_hdr: linux/virtio_net.h is not C++.
+/// struct virtio_net_hdr of linux/virtio_net.h, which does not compile as C++.
 struct VirtioHeader {
   static constexpr std::uint8_t kNeedsChecksum = 1;
   static constexpr std::uint8_t kNone = 0, kTcp4 = 1, kTcp6 = 4, kUdp = 5;  // kUdp is new in Linux 6.2
   std::uint8_t flags, type;
   std::uint16_t headers, cut_size, checksum_start, checksum_offset;
 };
-/// The largest number of parts of a packet that is written.
+/// The most parts of a packet in one write.
 constexpr std::size_t kMaxParts = 128;
 
 error_code tun_error() noexcept { return {errno, boost::system::system_category()}; }
@@ -40,7 +40,8 @@ error_code control(int descriptor, unsigned long request, ifreq& interface) noex
   return ::ioctl(descriptor, request, &interface) < 0 ? tun_error() : error_code();
 }
 
-/// Asks the kernel for packets that stand for several and lack checksums; older kernels do not offer this for UDP.
+/// Asks the kernel for packets that stand for several and lack checksums. Older kernels do not offer such packets for
+/// UDP.
 error_code set_offloads(int descriptor) noexcept {
   constexpr unsigned long tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6;
   if (::ioctl(descriptor, TUNSETOFFLOAD, tcp | kUso4 | kUso6) == 0) return {};
@@ -83,7 +84,8 @@ error_code configure(ifreq interface, const TunOptions& options) {
   if (const error_code failed = control(socket.get(), SIOCSIFFLAGS, interface)) return failed;
   for (const IpPrefix& address : options.addresses)
     if (const error_code failed = add_address(index, address)) {
-      // The privileges sufficed to set the interface up, so the reason is another one: IPv6 is disabled, for example.
+      // The privileges sufficed to bring the interface up. So there is another reason, for example that IPv6 is
+      // disabled.
       const bool refused = failed == boost::system::errc::permission_denied;
       return refused ? boost::system::errc::make_error_code(boost::system::errc::address_not_available) : failed;
     }
@@ -135,7 +137,7 @@ bool Tun::write(std::span<const Octets> packet, const Offload& offload) noexcept
   parts[0] = {&header, sizeof header};
   std::size_t count = 1, size = sizeof header;
   for (const Octets part : packet.first(std::min(packet.size(), kMaxParts))) {
-    parts[count++] = {const_cast<std::byte*>(part.data()), part.size()};  // writev() does not write to it
+    parts[count++] = {const_cast<std::byte*>(part.data()), part.size()};  // writev() does not write to the data
     size += part.size();
   }
   return ::writev(descriptor_.native_handle(), parts.data(), static_cast<int>(count)) == static_cast<ssize_t>(size);

@@ -15,7 +15,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-constexpr std::uint32_t kLeastMtuOfIpv6 = 1280;  // [4755-4-b] that of IPv4 is kMinMtu
+constexpr std::uint32_t kLeastMtuOfIpv6 = 1280;  // [4755-4-b] the least MTU of IPv4 is kMinMtu
 constexpr const char* kAbout =
     "Carries IP over RDMA connections (RFC 4755): gives this host a network device\n"
     "whose packets travel over an RDMA device, or over the built-in iWARP stack on\n"
@@ -62,7 +62,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
   app.add_option("--name", options.device.name, "Name of the device")
       ->type_name("DEV")
       ->default_str("the first free one of rdma0, rdma1, ...");
-  app.add_option("--mtu", options.link.mtu, "Largest packet; with a neighbour, the smaller of both values counts")
+  app.add_option("--mtu", options.link.mtu, "Largest packet; with a neighbour, the smaller of both values applies")
       ->type_name("BYTES")
       ->capture_default_str()
       ->check(CLI::Range(kMinMtu, kMaxMtu));

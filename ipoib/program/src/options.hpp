@@ -12,7 +12,7 @@
 
 namespace rpcrdma::ipoib {
 
-/// A value of --peer: these addresses are at this endpoint.
+/// A value of --peer: the link of the neighbour with these addresses listens at this endpoint.
 struct PeerOption {
   IpPrefix addresses;
   fabric::Endpoint endpoint;
@@ -30,7 +30,7 @@ struct Options {
   LogFormat log_format = LogFormat::text;
 };
 
-/// Nothing if the program must exit with `status`; errors in the command line have been reported.
+/// Returns nothing if the program must exit with `status`; errors in the command line have then been reported.
 std::optional<Options> parse_options(int argc, const char* const* argv, int& status);
 
 }  // namespace rpcrdma::ipoib

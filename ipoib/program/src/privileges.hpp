@@ -4,7 +4,7 @@
 
 namespace rpcrdma::ipoib {
 
-/// Gives up, for good, all capabilities but CAP_NET_ADMIN and those that drop_privileges() needs.
+/// Gives up permanently all capabilities but CAP_NET_ADMIN and those that drop_privileges() needs.
 error_code keep_network_privilege() noexcept;
 
 /// Gives up the remaining capabilities, and changes the user from root to nobody.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the privileged part comes first: the device is made and configured. Everything after that, and everything
-// that peers can reach, runs without privileges. The device exists as long as its descriptor is open. Error handling: a
-// failure at the start is reported in one line; the loss of the device ends the program.
+// Operation: the privileged part runs first: it makes and configures the device. All later parts, and all parts that
+// peers can reach, run without privileges. The device exists as long as its descriptor is open.
+// Error handling: a failure at the start is reported in one line; the loss of the device ends the program.
 #include "program.hpp"
 
 #include <fmt/format.h>

@@ -16,7 +16,8 @@ class Program {
  public:
   Program(Options options, Log log);
 
-  /// Makes the device, listens, and gives up all privileges. Returns what failed, or nothing.
+  /// Makes the device, listens, and gives up all privileges. Returns nothing on success, else one line with the
+  /// failure.
   std::optional<std::string> start();
   std::string ready_line() const;
   /// Runs until a signal or the loss of the device; returns the exit status.

@@ -5,14 +5,14 @@ namespace rpcrdma::ipoib {
 
 void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexcept {
   Writer writer(out);
-  writer.u16(static_cast<std::uint16_t>(type));  // [4755-4-a]
+  writer.u16(static_cast<std::uint16_t>(type));  // [4755-4-a] the type of the packet
   writer.u16(0);                                 // [4391-6-a] reserved
 }
 
 std::optional<FrameType> decode_header(Octets frame) noexcept {
   Reader reader(frame);
   const auto type = static_cast<FrameType>(reader.u16());
-  reader.u16();  // [4391-6-a] reserved: ignored
+  reader.u16();  // [4391-6-a] the reserved field is ignored
   if (!reader.ok()) return std::nullopt;
   return type;
 }

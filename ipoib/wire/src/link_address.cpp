@@ -17,7 +17,7 @@ std::array<std::byte, kLinkAddressSize> encode(const LinkAddress& address) noexc
   // [4755-3.1-a] all other flags are zero
   const std::uint32_t flags =
       (address.reliable_connected ? kReliableConnected : 0) | (address.unreliable_connected ? kUnreliableConnected : 0);
-  writer.u32(flags << 24 | (address.qpn & kMaxQpn));  // [4391-9.1.1-a]
+  writer.u32(flags << 24 | (address.qpn & kMaxQpn));  // [4391-9.1.1-a] flags, queue pair number, GID
   writer.octets(address.gid);
   return out;
 }
@@ -39,7 +39,7 @@ std::strong_ordering compare_without_flags(const LinkAddress& one, const LinkAdd
   return one.gid <=> other.gid;
 }
 
-// [4755-3.3-a]
+// [4755-3.3-a] the side with the smaller address accepts
 bool accepts_crossing_request(const LinkAddress& local, const LinkAddress& remote) noexcept {
   return compare_without_flags(local, remote) < 0;
 }

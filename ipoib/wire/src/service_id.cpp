@@ -5,7 +5,7 @@
 
 namespace rpcrdma::ipoib {
 
-// [4755-3.5-a] type and reserved are zero
+// [4755-3.5-a] the type and the reserved bits are zero
 std::uint64_t service_id(std::uint32_t qpn, ServicePrefix prefix) noexcept {
   return static_cast<std::uint64_t>(prefix) | (qpn & kMaxQpn);
 }

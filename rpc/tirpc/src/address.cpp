@@ -23,7 +23,7 @@ bool parse_port(std::string_view text, std::uint16_t& port) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// The port of a universal address, which ends with its two bytes (RFC 5665 section 5.2.3.3).
+/// The port in a universal address: the address ends with the two bytes of the port (RFC 5665 section 5.2.3.3).
 std::optional<std::uint16_t> port_of(std::string_view universal) {
   const std::size_t low_dot = universal.rfind('.');
   if (low_dot == std::string_view::npos || low_dot == 0) return std::nullopt;
@@ -39,8 +39,8 @@ std::optional<std::uint16_t> port_of(std::string_view universal) {
 }
 
 /// Returns the port of a program on a netid. If the list has no port for the version, returns the port of another
-/// version, as rpcbind's GETADDR does: the server then answers with the versions that it serves. (GETADDR itself takes
-/// the netid from the transport of the request.)
+/// version, as rpcbind's GETADDR does; the server then answers with the versions that it serves. (GETADDR itself uses
+/// the netid of the transport on which the request arrives.)
 std::optional<std::uint16_t> find_port(const rpcblist* entries, rpcprog_t program, rpcvers_t version,
                                        std::string_view netid) {
   std::optional<std::uint16_t> other;
@@ -129,7 +129,7 @@ std::optional<std::uint16_t> ask_rpcbind(const address& host, rpcprog_t program,
   socklen_t length = 0;
   sockaddr_storage peer = socket_address({host, kRpcbindPort}, length);
   const Fd fd(::socket(peer.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // The send timeout bounds connect() as well.
+  // The send timeout also limits the time of connect().
   if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
       ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&peer), length) != 0) {
     return failed(errno);

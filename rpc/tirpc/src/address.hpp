@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Where a server is: "[FABRIC@]HOST[:PORT]", the addresses of the host, and its rpcbind.
+// The address of a server: "[FABRIC@]HOST[:PORT]", the addresses of the host, and its rpcbind.
 #include <rpc/rpc.h>
 
 #include <chrono>
@@ -23,15 +23,15 @@ struct Target {
   std::optional<std::uint16_t> port;
 };
 
-/// Nothing if `text` has another form.
+/// Returns nothing if `text` has another form.
 std::optional<Target> parse_target(std::string_view text);
 
-/// The choice that the option rdma_version names; null stands for version one. Nothing for other text.
+/// The choice that the option rdma_version names; null means version one. Nothing for other text.
 inline std::optional<transport::VersionChoice> version_of(const char* name) noexcept {
   return name == nullptr ? transport::VersionChoice::one : transport::parse_version(name);
 }
 
-/// What the option poll says; null stands for "auto". Nothing for other text.
+/// The value of the option poll; null means "auto". Nothing for other text.
 inline std::optional<Polling> polling_of(const char* text) noexcept {
   return text == nullptr ? Polling{} : parse_polling(text);
 }
@@ -42,8 +42,8 @@ std::vector<boost::asio::ip::address> addresses_of(const std::string& host);
 /// The netid of RPC-over-RDMA for an address (RFC 8166 section 9).
 const char* netid_of(const boost::asio::ip::address& address) noexcept;
 
-/// The port at which `host` serves the program over RDMA, according to its rpcbind; sets rpc_createerr and returns
-/// nothing if there is none. Blocks, up to `timeout` for the connection and for the reply.
+/// The port at which `host` serves the program over RDMA, according to the host's rpcbind. If there is none, sets
+/// rpc_createerr and returns nothing. Blocks, up to `timeout` for the connection and for the reply.
 std::optional<std::uint16_t> ask_rpcbind(const boost::asio::ip::address& host, rpcprog_t program, rpcvers_t version,
                                          std::chrono::milliseconds timeout);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. clnt_call() works as in the TCP transport of libtirpc: one attempt, and up to two more after AUTH_REFRESH.
 // The calling thread runs the event loop of the connection until the call is over.
-// Ownership. The handle contains the CLIENT that the program has; clnt_destroy() deletes both.
+// Ownership. The handle contains the CLIENT that the program uses; clnt_destroy() deletes both.
 // Errors. A call is never sent twice: the loss of its connection ends it with RPC_CANTRECV.
 #include "client_handle.hpp"
 
@@ -20,15 +20,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Bytes of the longest reply to a call whose results are void: header, verifier, and an error.
+/// The size of the longest reply to a call whose results are void: header, verifier, and an error.
 constexpr std::uint32_t kVoidReply = 24 + MAX_AUTH_BYTES + 8;
-/// The next posted call waits while this many posted calls are unanswered. Must be less than the credits.
+/// While this many posted calls are unanswered, the next posted call waits. Must be less than the credits.
 constexpr std::size_t kMostPosted = 16;
 /// The limit of libtirpc's time_not_ok(), in seconds.
 constexpr long kLongestTimeout = 100'000'000;
 constexpr std::chrono::seconds kLeastPostedLife(60);
 
-/// Forks since the first handle was made, from the process that made it to this one.
+/// The number of forks between the process that made the first handle and this process.
 std::atomic<unsigned> fork_count{0};
 
 unsigned forks_so_far() noexcept {
@@ -144,7 +144,7 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
   }
 }
 
-/// Sets the bound of the reply, and provides memory for a result that is placed directly.
+/// Sets the bound of the reply, and allocates memory for a result that is placed directly.
 bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory) {
   const bool no_result = is_void(call.args().decode);
   call.max_reply = no_result ? kVoidReply : max_reply_;
@@ -160,7 +160,7 @@ bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, 
   return true;
 }
 
-/// Makes the call, if possible from the memory of the program.
+/// Makes the call. If possible, sends a long opaque of the arguments from the program's memory without a copy.
 clnt_stat ClientHandle::make(WaitingCall& call, Clock::time_point deadline) {
   const CallArgs& args = call.args();
   HeldArguments held;
@@ -188,7 +188,7 @@ clnt_stat ClientHandle::wait_for(WaitingCall& call, Clock::time_point deadline) 
     return was_sent ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_CANTSEND, EPIPE);
   }
   if (call.unanswered()) {
-    // A TCP server might still reply: block the program for as long as libtirpc's TCP transport would.
+    // Over TCP a server might still reply: waits as long as libtirpc's TCP transport would.
     const bool lost = link_->run_until([&] { return !link_->connected(); }, deadline);
     return lost ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_TIMEDOUT);
   }

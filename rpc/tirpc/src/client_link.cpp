@@ -38,7 +38,7 @@ ClientLink::~ClientLink() {
   client_->close([&closed] { closed = true; });
   run_until([&closed] { return closed; }, std::chrono::steady_clock::now() + kCloseTimeout);
   client_.reset();
-  context_.poll();  // deferred deletions, before the fabric
+  context_.poll();  // runs deferred deletions before the fabric is destroyed
 }
 
 int ClientLink::descriptor() noexcept { return descriptor_of(context_); }

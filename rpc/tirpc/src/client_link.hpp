@@ -22,11 +22,11 @@ struct LinkOptions {
   Log log;
 };
 
-/// One connection to a server, and the event loop that drives it: the thread that waits for an event runs the loop.
-/// Used by one thread at a time.
+/// One connection to a server, and its event loop, which runs in the thread that waits for an event. Used by one thread
+/// at a time.
 class ClientLink {
  public:
-  /// Connects. The error is that of the fabric or of the connection.
+  /// Connects. Fails with the error of the fabric or of the connection.
   static Result<std::unique_ptr<ClientLink>> open(const fabric::Endpoint& server, const LinkOptions& options);
 
   /// Closes the connection, waiting briefly for posted calls.
@@ -38,16 +38,16 @@ class ClientLink {
   memory::Pool& pool() noexcept { return *pool_; }
   int descriptor() noexcept;
   bool connected() const noexcept { return client_->connected(); }
-  /// Handles pending events, and connects if there is no connection. False on failure: error() says why.
+  /// Handles pending events, and connects if there is no connection. Returns false on failure; error() is the reason.
   bool ensure_connected();
   error_code error() const noexcept { return client_->last_error(); }
 
-  /// Runs the event loop until `done()` returns true; calls it after each event.
+  /// Runs the event loop until `done()`, which is called after each event, returns true.
   template <class Done>
   void run_until(Done done) {
     while (!done()) runner_.run_one();
   }
-  /// As above, but at most until `until`; false if that time has passed.
+  /// As run_until() above, but at most until the time `until`; returns false if that time has passed.
   template <class Done>
   bool run_until(Done done, std::chrono::steady_clock::time_point until) {
     if (done()) return true;

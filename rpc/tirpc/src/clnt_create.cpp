@@ -76,7 +76,7 @@ CLIENT* rpcrdma_clnt_create(const char* host, rpcprog_t prog, rpcvers_t vers, co
     return create(host, prog, vers, completed(options));
   } catch (const std::bad_alloc&) {
     return creation_failed(RPC_SYSTEMERROR, ENOMEM);
-  } catch (const std::exception&) {  // the event loop is out of descriptors
+  } catch (const std::exception&) {  // the event loop cannot open a file descriptor
     return creation_failed(RPC_SYSTEMERROR, EMFILE);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Asio waits in epoll but does not expose the epoll descriptor, which can itself be polled. An explicit instantiation
-// may name a private member: if Asio is built differently, this fails to compile, rather than at run time.
+// may name a private member. If Asio is built differently, this code fails at compile time, not at run time.
 #include "descriptor.hpp"
 
 #include <boost/asio/detail/epoll_reactor.hpp>

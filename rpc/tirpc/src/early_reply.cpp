@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Decoding waits for the next bytes of the Reply chunk while it copies the bytes that have arrived: they are
-// still in the processor's cache, and the server sends more at the same time. The bytes are known to be the reply only
-// when the call is over: see WaitingCall::conclude(). Ownership. The memory belongs to the caller of clnt_call() and
-// outlives this object. The peer may write it until the call is over; each byte is read once, or checked after it has
-// been copied.
+// Operation. Decoding waits for the next bytes of the Reply chunk while it copies the bytes that have arrived: these
+// are still in the processor's cache, and the server sends more at the same time. Only the end of the call shows that
+// the bytes are the reply: see WaitingCall::conclude().
+// Ownership. The memory belongs to the caller of clnt_call() and must outlive this object. The peer may write to it
+// until the call is over; each byte is read once, or checked after it has been copied.
 #include "early_reply.hpp"
 
 namespace rpcrdma::tirpc {

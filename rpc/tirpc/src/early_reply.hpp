@@ -11,7 +11,7 @@ class EarlyReply final : public xdr::Source {
   /// Runs the event loop until an event has been handled; false when the connection is lost.
   using Wait = UniqueFunction<bool()>;
 
-  /// Requires that some of the reply of `call` has arrived.
+  /// Requires that a part of the reply of `call` has arrived.
   EarlyReply(const WaitingCall& call, Wait wait);
   /// The part of the reply that has arrived.
   const Payload& message() const noexcept { return message_; }

@@ -9,7 +9,7 @@
 
 namespace rpcrdma::tirpc {
 
-/// Heap memory for a message of at most `limit` bytes, rounded up to a block.
+/// Heap memory for a message of at most `limit` bytes, rounded up to whole blocks.
 class HeapMemory final : public PayloadMemory {
  public:
   explicit HeapMemory(std::size_t limit = SIZE_MAX) noexcept : left_(limit) {}

@@ -26,7 +26,7 @@ bool repeats(const AUTH& auth) noexcept {
 }
 
 void refer_to(PayloadBuilder& out, Octets octets) {
-  // This message is only read.
+  // The message only refers to these bytes to read them.
   auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   out.borrow({data, static_cast<std::uint32_t>(octets.size()), 0});
 }
@@ -43,7 +43,7 @@ class HeldArguments::Recorder final : public xdr::Borrowing {
   explicit Recorder(HeldArguments& held) noexcept : held_(held) {}
   bool borrow(PayloadBuilder& out, Octets octets) override {
     if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX) return false;
-    if (!held_.opaque_.empty()) return false;  // record() fails: the memory cannot hold a second one
+    if (!held_.opaque_.empty()) return false;  // a second long opaque: record() fails
     held_.opaque_ = octets;
     refer_to(out, octets);
     return true;

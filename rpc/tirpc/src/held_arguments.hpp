@@ -7,18 +7,18 @@
 
 namespace rpcrdma::tirpc {
 
-/// A call message with one long opaque, which is sent without a copy from the memory that the XDR routine passes. As
-/// that memory may be a buffer of the routine's own, the call is made inside the routine: its first run records the
-/// rest of the message, and its second run makes the call where it writes the opaque. One thread.
+/// A call message with one long opaque, which is sent without a copy from the memory that the XDR routine passes. This
+/// memory may be a buffer of the routine's own. Therefore the routine runs twice: the first run records the rest of the
+/// message, and the second run makes the call at the point where the routine writes the opaque. One thread.
 class HeldArguments {
  public:
-  /// The first run. False if the message cannot be sent in this way: it has no long opaque, or too many other bytes, or
-  /// its authenticator may not be asked twice.
+  /// The first run. Returns false if the message cannot be sent in this way: it has no long opaque, or too many other
+  /// bytes, or its authenticator may write other bytes at the second time.
   bool record(const CallArgs& call);
-  /// The second run, which calls `make`. False if the routine has not written what it wrote before; `make` has not been
-  /// called then.
+  /// The second run, which calls `make`. Returns false, without calling `make`, if the routine writes other bytes than
+  /// in the first run.
   bool run(const CallArgs& call, UniqueFunction<void()> make);
-  /// Writes the message. Only within `make`.
+  /// Writes the message. To be called only within `make`.
   void encode(PayloadBuilder& out, xdr::Borrowing& borrowing) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The Reads of a call are posted in the order of the message, and end in that order: the piece that was
-// requested earlier arrives and is copied while the Read of the long opaque after it is in progress.
+// Operation. The Reads of a call are posted in the order of the message, and complete in that order: an earlier piece
+// arrives and is copied while the Read of the next long opaque is in progress.
 // Ownership. arrived() returns when no Read uses the program's memory any more.
 // Errors. A Read fails with its connection, which also ends when the client answers no Read for
 // ServerOptions::progress_timeout. Decoding then fails, as on a TCP stream that ends.

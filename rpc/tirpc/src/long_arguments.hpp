@@ -9,17 +9,18 @@
 
 namespace rpcrdma::tirpc {
 
-/// A long call whose arguments are read from the client while they are decoded: long opaques straight into the
-/// program's memory where registering that is cheap, everything else piece by piece into pool memory, one piece ahead.
+/// A long call whose arguments are read from the client while they are decoded. Where registration is cheap, long
+/// opaques are read directly into the program's memory. Everything else is read piece by piece into pool memory, one
+/// piece ahead.
 ///
 /// A Read in progress keeps this object alive, and with it the memory of the piece. The call cannot be answered until
 /// the Read is over. Belongs to one thread, which runs the event loop while it waits.
 class LongArguments final : public xdr::Source, public std::enable_shared_from_this<LongArguments> {
  public:
-  /// Bytes of a long call that are read before it is dispatched. A shorter call needs one Read.
+  /// The number of bytes of a long call that are read before it is dispatched. A shorter call needs one Read.
   static constexpr std::uint32_t kFirst = 1u << 16;
 
-  /// `call` has been delivered and is not ended before end().
+  /// `call` has been delivered. It must not be ended while a Read is in progress.
   LongArguments(transport::IncomingCall& call, Runner& runner)
       : call_(call), runner_(runner), message_(call.payload()) {}
 
@@ -31,7 +32,7 @@ class LongArguments final : public xdr::Source, public std::enable_shared_from_t
   bool arrived() override;
 
  private:
-  /// One transfer: into memory of the pool, or of the program.
+  /// One transfer, into memory of the pool or of the program.
   struct Transfer {
     memory::RegisteredBuffer memory;
     std::uint32_t position = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The program's XDR routines run when the transport asks for the message and when it delivers the reply:
-// arguments are encoded into registered memory, results are decoded where they have arrived, in the calling thread.
+// Operation. The program's XDR routines run in the calling thread: when the transport asks for the message, they encode
+// the arguments into registered memory; when it delivers the reply, they decode the results where these have arrived.
 // Ownership. A waiting call lives on the stack of clnt_call(). A posted call owns its message, and is deleted when it
 // is over.
 // Errors. Every error becomes the clnt_stat that the TCP transport of libtirpc reports for it.
@@ -54,7 +54,8 @@ bool is_void(xdrproc_t routine) noexcept {
 }
 
 bool BorrowedMemory::borrow(PayloadBuilder& out, Octets octets) {
-  constexpr std::size_t kMost = 8;  // each splits the message into two more segments, whose number is limited
+  constexpr std::size_t kMost =
+      8;  // each long opaque adds two segments to the message, and the number of segments is limited
   if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX || registered_.size() == kMost) return false;
   if (!fabric_.capabilities().cheap_registration) return false;
   // The fabric only reads this memory.
@@ -135,7 +136,7 @@ void WaitingCall::decode_early(xdr::Decoder& in) {
   early_ = Early::ended;
 }
 
-/// Handles the reply of a call whose decoding has begun early. An RPC error comes inline.
+/// Handles the reply of a call whose decoding has begun early. If the reply is inline, it is an RPC error.
 void WaitingCall::take_reply(const Payload& message) noexcept {
   const BufferRef bytes = message.pieces.front().octets;
   if (bytes.data == reply_memory.data) {
@@ -181,7 +182,7 @@ void WaitingCall::decode(xdr::Decoder& in, xdrproc_t routine, rpc_err& outcome) 
   }
 }
 
-/// Owned by the list of its handle.
+/// A posted call. Belongs to the list of its handle.
 class PostedCalls::One final : public transport::Call {
  public:
   One(PostedCalls& owner, transport::Requester& requester, std::vector<std::byte> message)
@@ -190,7 +191,7 @@ class PostedCalls::One final : public transport::Call {
 
  private:
   void encode(PayloadBuilder& out) noexcept override {
-    // Never sent on another connection: the server may have run the call.
+    // The call is never sent on a second connection: the server may have run it.
     const std::uint64_t connection = requester_.counters().reconnects;
     if (connection_ && *connection_ != connection) return out.fail();
     connection_ = connection;
@@ -203,7 +204,7 @@ class PostedCalls::One final : public transport::Call {
   PostedCalls& owner_;
   transport::Requester& requester_;
   std::vector<std::byte> message_;
-  std::optional<std::uint64_t> connection_;  // the connection on which it was sent
+  std::optional<std::uint64_t> connection_;  // the connection on which the call was sent
 };
 
 PostedCalls::PostedCalls() = default;

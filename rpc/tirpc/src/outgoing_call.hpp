@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The two kinds of calls of a CLIENT: one that waits for its reply, and one that does not.
+// The two kinds of calls of a CLIENT: calls that wait for their reply, and posted calls, which do not.
 #include <rpc/rpc.h>
 
 #include <chrono>
@@ -38,7 +38,7 @@ bool is_void(xdrproc_t routine) noexcept;
 /// Opaques of at least this length are transferred from and to the program's memory.
 constexpr std::size_t kLongOpaque = 1u << 16;
 
-/// Long opaques of the program's memory, registered for one message.
+/// Registers long opaques in the program's memory for one message.
 class BorrowedMemory final : public xdr::Borrowing {
  public:
   explicit BorrowedMemory(fabric::Fabric& fabric) noexcept : fabric_(fabric) {}
@@ -77,19 +77,21 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   bool encoded() const noexcept { return encoded_; }
   /// True if the server has returned the credit of the call without a reply.
   bool unanswered() const noexcept { return unanswered_; }
-  /// True if the reply says that the server has not run the call, or that the call has failed.
+  /// True if, according to the reply, the server has not run the call, or the call has failed.
   bool refused() const noexcept { return refused_; }
   /// The outcome, once the call is over.
   const rpc_err& error() const noexcept { return error_; }
   const rpc_msg& reply() const noexcept { return reply_; }
 
-  /// Allocates memory for a long reply, so that it can be decoded early. Without it, the requester waits for memory.
+  /// Allocates memory for a long reply, so that the reply can be decoded early. If this fails, the requester waits for
+  /// memory.
   void keep_reply();
-  /// Bytes of a long reply that have arrived.
+  /// The number of bytes of a long reply that have arrived.
   std::uint32_t arrived() const noexcept;
   /// Decodes a reply that is still arriving; at most once.
   void decode_early(xdr::Decoder& in);
-  /// After the call is over: if its reply has been decoded early, checks that the decoded bytes were that reply.
+  /// To be called after the call is over. If its reply has been decoded early, checks that the decoded bytes were the
+  /// reply.
   void conclude() noexcept;
 
  private:
@@ -122,13 +124,14 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   bool over_ = false;
 };
 
-/// The calls of a handle whose replies are not waited for. Must outlive the calls: destroy it after the requester.
+/// The calls of a handle that do not wait for their replies. Must outlive the calls: destroy it after the requester.
 class PostedCalls {
  public:
   PostedCalls();
   ~PostedCalls();
 
-  /// Encodes the call, whose arguments are not needed afterwards, and submits it; false if it has no encoding.
+  /// Encodes the call and submits it; the arguments are not needed afterwards. Returns false if the call cannot be
+  /// encoded.
   bool post(transport::Requester& requester, const CallArgs& args, std::chrono::steady_clock::time_point deadline);
   std::size_t size() const noexcept { return calls_.size(); }
   /// True if all calls have been encoded, and so may have been sent.

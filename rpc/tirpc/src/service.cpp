@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. libtirpc polls xp_fd and asks for calls one by one: receive(), the dispatch function, status(). The event
-// loop runs within receive() and status(), until a call has arrived or no event is left.
+// Operation. libtirpc polls xp_fd and asks for calls one by one: it calls receive(), the dispatch function, and
+// status(). The event loop runs within receive() and status(), until a call has arrived or no event is left.
 // Ownership. The call that is being dispatched belongs to the Service from receive() to its reply.
-// Errors. A call that is left unanswered is answered when libtirpc asks for the next call, as its client would
-// otherwise lose a credit for ever; a message that is not a call is answered by RDMA_ERROR.
+// Errors. If a dispatch function does not answer a call, it is answered when libtirpc asks for the next call, as its
+// client would otherwise lose a credit for ever. A message that is not a call is answered by RDMA_ERROR.
 #include "service.hpp"
 
 #include <sys/epoll.h>
@@ -22,7 +22,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// Calls, and events, after which the other transports of the process get their turn.
+/// After this many calls, or this many events, the other transports of the process are served.
 constexpr unsigned kMostCalls = 64;
 constexpr unsigned kMostEvents = 1024;
 constexpr unsigned kLongestMessage = 64u << 20;
@@ -99,7 +99,7 @@ class WrittenAhead final : public xdr::Borrowing {
     out.borrow(registered->ref());
     std::optional<error_code> outcome;
     call_.write_ahead([&outcome](error_code status) { outcome = status; });
-    while (!outcome) runner_.run_one();  // afterwards the program may change the memory again
+    while (!outcome) runner_.run_one();  // after the transfer the program may change the memory
     if (*outcome) out.fail();
     sent_ = static_cast<std::uint32_t>(end);
     return true;
@@ -168,7 +168,7 @@ Service::~Service() {
   current_ = {};
   ready_.clear();
   server_.reset();
-  context_.poll();  // deferred deletions, before the fabric
+  context_.poll();  // runs deferred deletions before the fabric is destroyed
 }
 
 void Service::listen(const fabric::Endpoint& local) {
@@ -236,7 +236,7 @@ bool Service::receive(rpc_msg* message) {
   return false;
 }
 
-/// Waits for a moment while a call is arriving: a call that arrives in time needs no poll() by the program.
+/// Waits for a moment while a call is arriving. If the call arrives in time, the program need not call poll() for it.
 void Service::run_until_ready() {
   using Clock = std::chrono::steady_clock;
   const std::chrono::microseconds moment(loop_polling.mode == Polling::Mode::off ? 0 : 20);
@@ -264,7 +264,7 @@ void Service::begin(Arrival arrival) {
   if (current_.rest) in_->set_source(*current_.rest);
 }
 
-/// Answers a message that xdr_callmsg() rejects: a call of another RPC version, or no call.
+/// Answers a message that xdr_callmsg() rejects: a call of another RPC version, or a message that is no call.
 bool Service::refuse(const Payload& message) {
   xdr::Decoder in(message);
   in.skip(8);
@@ -349,7 +349,7 @@ bool Service::control(unsigned request, void* info) noexcept {
   }
 }
 
-/// Fetches the Read chunks of a call before it is dispatched. Deletes itself.
+/// Pulls the Read chunks of a call before the call is dispatched. Deletes itself at the end.
 class Service::Pull {
  public:
   Pull(Service& service, transport::IncomingCall& call) : service_(service) { arrival_.call = &call; }

@@ -13,7 +13,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// As poll() without a time limit, but polls for a while before it blocks, as decided by its WaitPolicy.
+/// As poll() without a time limit, but first polls without blocking, for the time that its WaitPolicy allows.
 class Poller {
  public:
   int wait(std::vector<pollfd>& descriptors) {

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one place where Asio's own code is compiled.
+// Compiles Asio's own code. No other file compiles it.
 #include <boost/asio/impl/src.hpp>

@@ -17,7 +17,7 @@ std::size_t utf8_length(std::string_view text) noexcept {
   if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((octet(i) & 0xc0) != 0x80) return 0;
-  // Overlong encodings, surrogates, and values above U+10FFFF.
+  // Not UTF-8: overlong encodings, surrogates, and values above U+10FFFF.
   const bool wrong = (first == 0xe0 && octet(1) < 0xa0) || (first == 0xed && octet(1) > 0x9f) ||
                      (first == 0xf0 && octet(1) < 0x90) || (first == 0xf4 && octet(1) > 0x8f);
   return wrong ? 0 : length;

@@ -17,7 +17,7 @@ constexpr unsigned kLongestRest = 1023;
 
 }  // namespace
 
-/// What the connections of an io_context share.
+/// The state that the connections of an io_context share.
 class Linger::Service : public boost::asio::execution_context::service {
  public:
   static boost::asio::execution_context::id id;

@@ -21,7 +21,7 @@ void plan_writes(const CallShape& shape, CallPlan& out) {
     out.header.chunks.begin_write_chunk();
     const std::size_t first = out.writes.size();
     GatherList joined;
-    // [8166-3.4.6-a] [8166-3.4.6.2-a] exactly the given memory, without room for a pad
+    // [8166-3.4.6-a] [8166-3.4.6.2-a] offers exactly the given memory, without room for a pad
     for (const BufferRef& part : parts) append(joined, part);
     out.writes.insert(out.writes.end(), joined.begin(), joined.end());
     for (std::size_t i = first; i < out.writes.size(); ++i)
@@ -55,26 +55,27 @@ error_code plan_reply_resources(const CallShape& shape, const PlanLimits& limits
 
 void add_read_chunk(std::span<const BufferRef> parts, std::uint32_t position, CallPlan& out) {
   GatherList joined;
-  for (const BufferRef& part : parts) append(joined, part);  // [8166-3.4.5.2-a] [8166-3.4.5.2-c] no pad
+  for (const BufferRef& part : parts) append(joined, part);  // [8166-3.4.5.2-a] [8166-3.4.5.2-c] the chunk has no pad
   for (const BufferRef& part : joined) {
-    out.header.chunks.reads.push_back({position, {0, part.size, 0}});  // [8166-3.4.5-c]
+    // [8166-3.4.5-c] all segments of a chunk have its position
+    out.header.chunks.reads.push_back({position, {0, part.size, 0}});
     out.reads.push_back(part);
   }
 }
 
-/// [8166-6.1-a] Only items that the upper layer has marked are reduced.
-/// [8166-3.4.2-a] [8166-3.4.4.4-a] one item, one chunk
+/// [8166-6.1-a] Only items that the upper layer has marked are reduced. [8166-3.4.2-a] [8166-3.4.4.4-a] Each item is
+/// one chunk.
 void plan_reads(const CallShape& shape, CallPlan& out) {
   out.header.chunks.reads.clear();
   out.reads.clear();
   for (std::size_t i = 0; i < shape.payload->items.size(); ++i) {
     const PayloadItem& item = shape.payload->items[i];
-    // [8166-3.4.5-a] [8166-4.3.1.1-a] after the count word, in the unreduced stream
+    // [8166-3.4.5-a] [8166-4.3.1.1-a] the position is that of the item's first byte in the unreduced stream
     if (out.reduced[i]) add_read_chunk(item.parts, item.position, out);
   }
 }
 
-/// Bytes of the stream that remain inline after the header.
+/// The number of bytes of the stream that are sent inline after the header.
 std::uint64_t stream_size(const Payload& payload, const ItemFlags& reduced) noexcept {
   std::uint64_t sum = payload.reduced_length();
   for (std::size_t i = 0; i < payload.items.size(); ++i)
@@ -92,7 +93,7 @@ std::size_t largest_left(const Payload& payload, const ItemFlags& reduced) noexc
   return best;
 }
 
-/// Moves items into Read chunks, the largest first, until header and stream fit; false if they never do.
+/// Moves items into Read chunks, the largest first, until header and stream fit; false if they do not fit even then.
 bool fit_inline(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   for (;;) {
     // Each chunk makes the header longer: measure again.
@@ -100,14 +101,14 @@ bool fit_inline(const CallShape& shape, const PlanLimits& limits, CallPlan& out)
     // [8166-3.3.2-a] [8166-4.2.4-e] header and stream together fit the threshold
     if (out.header_size + stream_size(*shape.payload, out.reduced) <= limits.send) return true;
     const std::size_t next = largest_left(*shape.payload, out.reduced);
-    // [8166-8.2.2-a] no item that may be reduced is left
+    // [8166-8.2.2-a] only items that may be reduced are moved; none is left
     if (!shape.may_reduce || next == shape.payload->items.size()) return false;
     out.reduced[next] = true;
     plan_reads(shape, out);
   }
 }
 
-/// [8166-6.1-e] RDMA_NOMSG: the whole remaining stream becomes the Position-Zero Read chunk [8166-3.5.3-a].
+/// [8166-6.1-e] Plans an RDMA_NOMSG: the whole remaining stream becomes the Position-Zero Read chunk [8166-3.5.3-a].
 error_code plan_long_call(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   if (stream_size(*shape.payload, out.reduced) > limits.max_long_call) return TransportError::call_too_long;
   out.header.procedure = wire::Procedure::nomsg;
@@ -115,7 +116,7 @@ error_code plan_long_call(const CallShape& shape, const PlanLimits& limits, Call
   out.reads.clear();
   GatherList stream;
   append_stream(stream, *shape.payload, out.reduced, shape.zeros);
-  add_read_chunk(stream, 0, out);  // [8166-3.5.3-b]
+  add_read_chunk(stream, 0, out);  // [8166-3.5.3-b] the long call has position 0
   for (std::size_t i = 0; i < shape.payload->items.size(); ++i)
     if (out.reduced[i]) add_read_chunk(shape.payload->items[i].parts, shape.payload->items[i].position, out);
   out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));

@@ -8,7 +8,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// XID and message type, which precede every chunk.
+/// The size of XID and message type, which precede every chunk.
 constexpr std::uint32_t kPrefix = 8;
 
 /// A stable insertion sort: lists are short and usually sorted, and std::stable_sort would allocate.
@@ -26,15 +26,15 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
   for (const wire::ReadSegment& read : sorted_) segments_.push_back(read.target);
   chunks_.clear();
   long_call_ = {};
-  std::uint64_t end = 0;  // where the previous chunk ends in the unreduced stream
+  std::uint64_t end = 0;  // the end of the previous chunk in the unreduced stream
   for (std::size_t first = 0, last = 0; first < sorted_.size(); first = last) {
     const std::uint32_t position = sorted_[first].position;
     std::uint64_t length = 0;
     for (; last < sorted_.size() && sorted_[last].position == position; ++last) length += sorted_[last].target.length;
-    if (length > max_chunk) return false;  // [8166-8.1.4-a] [8166-3.4.4-c]
+    if (length > max_chunk) return false;  // [8166-8.1.4-a] [8166-3.4.4-c] refuses chunks that are too long
     const Chunk chunk{position, static_cast<std::uint32_t>(length), std::span(segments_).subspan(first, last - first)};
     if (position == 0) {
-      // In an RDMA_MSG the inline payload begins at position 0: the two would overlap.
+      // In an RDMA_MSG the inline payload begins at position 0, and would overlap this chunk.
       if (header.procedure != wire::Procedure::nomsg) return false;
       long_call_ = chunk;
       continue;
@@ -52,7 +52,7 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
 bool ReadList::assemble(BufferRef stream, Payload& out) const {
   out.clear();
   std::uint32_t used = 0;      // bytes used of the reduced stream
-  std::uint32_t position = 0;  // in the unreduced stream
+  std::uint32_t position = 0;  // the position in the unreduced stream
   for (const Chunk& chunk : chunks_) {
     const std::uint32_t gap = chunk.position - position;
     if (gap > stream.size - used) return false;

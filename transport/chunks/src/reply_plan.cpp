@@ -9,17 +9,17 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Copies the Write list; item i of the payload goes into Write chunk i.
+/// Copies the Write list. Item i of the payload belongs to Write chunk i.
 error_code fill_write_list(const Payload& payload, const wire::ChunkLists& offered, ReplyPlan& out) {
   out.reduced.assign(payload.items.size(), false);
   wire::ChunkLists& chunks = out.header.chunks;
   for (std::size_t i = 0; i < offered.write_chunk_count(); ++i) {
-    chunks.add_write_chunk(offered.write_chunk(i));  // [8166-3.4.6-b]
+    chunks.add_write_chunk(offered.write_chunk(i));  // [8166-3.4.6-b] the reply repeats all segments
     const std::span<Segment> segments = chunks.write_chunk(i);
     // [8166-4.3.2.3-a] [8166-4.3.2.2-a] the item of an empty chunk stays inline, and the reply repeats the empty chunk
     const bool used = i < payload.items.size() && !segments.empty();
-    // [8166-4.3.2-a] [8166-4.3.2.1-a] [8166-3.4.6.2-b] [8166-3.4.6.2-c] exactly the item, without its pad;
-    // [8166-4.3.2.2-c] else unused: all lengths 0
+    // [8166-4.3.2-a] [8166-4.3.2.1-a] [8166-3.4.6.2-b] [8166-3.4.6.2-c] a used chunk has the length of its item,
+    // without the pad; [8166-4.3.2.2-c] the segments of an unused chunk have the length 0
     if (!fill_lengths(segments, used ? payload.items[i].length : 0)) return TransportError::reply_too_long;
     if (used) out.reduced[i] = true;
   }
@@ -40,12 +40,13 @@ error_code plan_reply(const Payload& payload, const wire::Header& call, std::uin
                       ReplyPlan& out) {
   const wire::ChunkLists& offered = call.chunks;
   out.clear();
-  out.header.version = call.version;  // [8167-5.2-a] [v2-5.3-a]
+  out.header.version = call.version;  // [8167-5.2-a] [v2-5.3-a] a reply has the version of its call
   out.header.direction = wire::Direction::reply;
-  if (const error_code failed = fill_write_list(payload, offered, out)) return failed;  // [8166-3.5.3-f]
+  // [8166-3.5.3-f] first fills the Write chunks
+  if (const error_code failed = fill_write_list(payload, offered, out)) return failed;
   wire::ChunkLists& chunks = out.header.chunks;
   if (offered.has_reply_chunk()) {
-    chunks.begin_reply_chunk();  // [8166-4.3.3-c]
+    chunks.begin_reply_chunk();  // [8166-4.3.3-c] the reply repeats the Reply chunk
     for (const Segment& segment : offered.reply_chunk()) chunks.add_reply_segment(segment);
     fill_lengths(chunks.reply_chunk(), 0);
   }
@@ -53,8 +54,8 @@ error_code plan_reply(const Payload& payload, const wire::Header& call, std::uin
   const std::uint64_t length = total_size(out.stream);
   out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));
   // [8166-4.3.2.3-b] a large result without a Write chunk makes the reply long
-  if (out.header_size + length <= threshold) return {};  // [8166-4.3.3-b] equal size fits
-  // [8166-3.5.3-d] else a Long Reply, if the Reply chunk is large enough
+  if (out.header_size + length <= threshold) return {};  // [8166-4.3.3-b] a reply of exactly the threshold fits
+  // [8166-3.5.3-d] otherwise the reply is a Long Reply, if the Reply chunk is large enough
   if (out.header_size > threshold || !offered.has_reply_chunk() || length > total_length(offered.reply_chunk()))
     return TransportError::reply_too_long;
   for (std::size_t i = 0; i < offered.reply_chunk().size(); ++i)
@@ -66,7 +67,7 @@ error_code plan_reply(const Payload& payload, const wire::Header& call, std::uin
 }
 
 std::uint64_t total_length(std::span<const Segment> segments) noexcept {
-  std::uint64_t sum = 0;  // [8166-3.4.4-b]
+  std::uint64_t sum = 0;  // [8166-3.4.4-b] a chunk is as long as its segments together
   for (const Segment& segment : segments) sum += segment.length;
   return sum;
 }

@@ -29,7 +29,7 @@ void Splitter::skip(std::uint64_t of_segments, std::uint64_t of_memory) noexcept
   memory_used_ = static_cast<std::uint32_t>(of_memory);
 }
 
-/// Up to `most` bytes of the current piece of memory and the current segment.
+/// Takes up to `most` bytes of the current piece of memory, and as many of the current segment.
 BufferRef Splitter::take(std::uint32_t most) noexcept {
   const std::uint32_t in_segment = segments_.front().length - segment_used_;
   const std::uint32_t in_memory = memory_.front().size - memory_used_;
@@ -40,14 +40,14 @@ BufferRef Splitter::take(std::uint32_t most) noexcept {
   return out;
 }
 
-// [8166-3.4.4-a] splits at any boundary
+// [8166-3.4.4-a] memory and segments may be split at any boundary
 bool Splitter::next(WriteOperation& out, std::uint32_t max_gather) {
   out.gather.clear();
   out.length = 0;
   if (!settle()) return false;
   out.handle = segments_.front().handle;
   out.offset = segments_.front().offset + segment_used_;
-  // [8166-3.4.6-c] in order, contiguously, and never past the segment
+  // [8166-3.4.6-c] writes in order, contiguously, and never beyond the segment
   std::uint32_t left = std::min(max_message_, segments_.front().length - segment_used_);
   while (left != 0 && out.gather.size() < max_gather && !memory_.empty()) {
     if (memory_used_ == memory_.front().size) {
@@ -67,7 +67,7 @@ bool Splitter::next(ReadOperation& out) noexcept {
   if (!settle()) return false;
   out.handle = segments_.front().handle;
   out.offset = segments_.front().offset + segment_used_;
-  out.sink = take(max_message_);  // [8166-3.4.5-d] in list order
+  out.sink = take(max_message_);  // [8166-3.4.5-d] reads the segments in list order
   return true;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Life cycle of a connection: created with receives posted, started, established (thresholds negotiated),
-// ended. Work posted inside a batch of completions is submitted at the end of the batch; other work, by a posted
-// function.
-// Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
-// Errors. A failed post aborts the connection. However the connection ends, the user gets one on_disconnected(), from
-// the io_context, after the queue pair has been quiesced.
+// Operation. The life cycle of a connection: created with receives posted, started, established (thresholds
+// negotiated), ended. The end of a batch of completions submits the work that was posted during the batch. A posted
+// function submits all other work.
+// Ownership. A connection owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
+// Errors. A failed post aborts the connection. At any end of the connection, the user receives one on_disconnected(),
+// from the io_context, after the queue pair has been quiesced.
 #include "rpcrdma/connection/connection.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// A server posts this many receives before it knows what the client asks for [8166-3.3.3-e].
+/// A server posts this many receives before it knows how many credits the client requests [8166-3.3.3-e].
 constexpr std::uint32_t kFirstReceives = 4;
 /// The most RDMA_ERROR messages outstanding, in addition to replies.
 constexpr std::uint32_t kErrorSends = 16;
@@ -25,7 +25,8 @@ std::uint32_t credits_of(const ConnectionSetup& setup, Role sender) noexcept {
   return setup.role == sender ? setup.options.credits : setup.options.reverse_credits;
 }
 
-/// [8166-3.3.3-b] [8166-3.3.3-c] at least 1024; [v2-5.2-b] the larger receives are posted before version two is used
+/// [8166-3.3.3-b] [8166-3.3.3-c] The size is at least 1024. [v2-5.2-b] If version two is possible, the receives have
+/// the size of version two from the start.
 std::uint32_t receive_size(const ConnectionOptions& options) noexcept {
   const std::uint32_t size = options.private_data ? wire::advertised_size(options.receive_size) : wire::kMinThreshold;
   return options.version == VersionChoice::one ? size : std::max(size, wire::kVersionTwoThreshold);
@@ -78,7 +79,7 @@ wire::PrivateData Connection::own_private_data() const noexcept {
   // [8166-3.3.3-d] [8797-4-d] without private data both thresholds are 1024
   if (!setup_.options.private_data) return {};
   wire::PrivateData out;
-  // [8797-4.1-e] only if every handle that this side advertises belongs to a window
+  // [8797-4.1-e] the flag is set only if every handle that this side advertises belongs to a window
   out.remote_invalidation = setup_.fabric->capabilities().remote_invalidation;
   out.send_size = setup_.options.send_size;
   out.receive_size = receives_.size();
@@ -109,7 +110,8 @@ std::uint32_t Connection::call_credits() const noexcept { return std::max(credit
 
 std::uint32_t Connection::first_receives() const noexcept {
   const std::uint32_t calls = setup_.role == Role::server ? std::min(kFirstReceives, setup_.options.credits) : 1;
-  return calls + setup_.options.reverse_credits;  // [8167-4.3.1-a] [8167-4.3.1-b]
+  // [8167-4.3.1-a] [8167-4.3.1-b] posts receives for reverse calls from the start
+  return calls + setup_.options.reverse_credits;
 }
 
 error_code Connection::start(Result<std::unique_ptr<fabric::QueuePair>> queue_pair) {
@@ -151,7 +153,7 @@ void Connection::repost(ReceiveSlot& slot) noexcept {
 void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   const ConnectionPtr alive(this);  // the user may drop its reference in on_connected()
   info_ = info;
-  // [8797-4-b] negotiated anew for each connection; [8797-5.1-a] without private data a peer has thresholds of 1024 and
+  // [8797-4-b] negotiates anew for each connection; [8797-5.1-a] a peer without private data has thresholds of 1024 and
   // no remote invalidation
   const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});
   thresholds_ = wire::negotiate(own_private_data(), peers);
@@ -163,7 +165,8 @@ void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   end_batch();
 }
 
-/// [v2-2.3-a] version two's default threshold holds in both directions, unless private data has announced a larger one
+/// [v2-2.3-a] the default threshold of version two holds in both directions, unless private data has announced a larger
+/// one
 void Connection::use_version_two() noexcept {
   version_ = wire::kVersionTwo;
   version_settled_ = true;
@@ -193,7 +196,7 @@ void Connection::abort(error_code why, const char* message) noexcept {
     setup_.log.info("connection aborted: {} (peer {} port {})", message, info_.peer.address().to_string(),
                     info_.peer.port());
   aborted_ = true;
-  // `why` may be a mere consequence of the end; the fabric then reports the cause.
+  // If `why` is only a consequence of the end, the fabric reports the cause.
   const bool echo = why == fabric::FabricError::flushed || why == fabric::FabricError::not_connected;
   if (!reason_ && !echo) reason_ = why;
   connected_ = false;

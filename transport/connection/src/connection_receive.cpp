@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A received message is decoded once and passed to the user as a call or as a reply (RFC 8167 section 2).
 // Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
-// Errors. A failed receive was flushed: on_disconnected() reports the end. A length beyond the buffer aborts the
-// connection.
+// Errors. A failed receive was flushed: on_disconnected() reports the end. A message longer than its receive buffer
+// aborts the connection.
 #include "control.hpp"
 
 namespace rpcrdma::transport {
@@ -40,7 +40,7 @@ void Connection::received(ReceiveSlot& slot, const fabric::Completion& completio
 void Connection::undecodable(wire::WireError error, Received& message) noexcept {
   const bool option = message.header.procedure == wire::Procedure::optional &&
                       (error == wire::WireError::bad_option || error == wire::WireError::bad_direction);
-  // [xchar-2.1-a] answered as an XDR error
+  // [xchar-2.1-a] answers a malformed option as an XDR error
   if (option && control_ != nullptr) return control_->on_malformed(message.header);
   events_->on_bad_message(error, message);
 }
@@ -64,11 +64,11 @@ void Connection::dispatch(Received& message) noexcept {
       return;
     case wire::Procedure::optional: return control_->on_option(message.header);
     case wire::Procedure::nomsg:
-      // [v2-4.2.2-a] the header has the direction
+      // [v2-4.2.2-a] the header states the direction
       if (message.header.version >= wire::kVersionTwo)
         return message.header.direction == wire::Direction::call ? on_call(message) : events_->on_reply(message);
-      // The payload, which holds the direction, has not been read yet. A Position-Zero Read chunk belongs to a call:
-      // the Read list of a reply is empty [8166-4.3.1-a].
+      // In version one only the payload states the direction, and it has not been read yet. But a Position-Zero Read
+      // chunk belongs to a call: the Read list of a reply is empty [8166-4.3.1-a].
       return has_position_zero(message.header.chunks) ? on_call(message) : events_->on_reply(message);
     default: break;
   }

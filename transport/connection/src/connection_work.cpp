@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Work posted during a batch of completions is submitted at the end of the batch; other work, by a function
-// posted to the io_context.
-// Errors. A failed post aborts the connection; a range that cannot be exposed fails its call only.
+// Operation. The end of a batch of completions submits the work that was posted during the batch. A function posted to
+// the io_context submits all other work.
+// Errors. A failed post aborts the connection. If a range cannot be exposed, only its call fails.
 #include "rpcrdma/connection/connection.hpp"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void Connection::on_batch_end() noexcept { end_batch(); }
 void Connection::end_batch() noexcept {
   if (ended_) return;
   const ConnectionPtr self(this);  // the user may drop its reference
-  in_batch_ = true;                // includes what the waiters post
+  in_batch_ = true;                // the batch includes the work that the waiters post
   reply_queue_.serve();
   send_queue_.serve();
   if (events_ != nullptr) events_->on_batch_end();
@@ -96,7 +96,7 @@ error_code Connection::post_read(BufferRef sink, std::uint32_t handle, std::uint
     ++traffic_.reads;
     traffic_.read_bytes += sink.size;
   }
-  // The call fails, not the connection.
+  // With locked_memory only the call fails; the connection stays.
   return status == fabric::FabricError::locked_memory ? status : posted(status, context);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Answers are sent first. This side's requests and updates are sent one at a time. Each message fits the
+// Operation. Answers are sent first. Requests and updates of this side are sent one at a time. Each message fits the
 // smallest receive [xchar-4.1-c].
-// Ownership. A few send buffers, each in use until its Send completes; answers wait for them in a queue.
-// Errors. A peer that has more requests outstanding than this side has receives ends the connection.
+// Ownership. Each of a few send buffers is in use until its Send completes; answers wait in a queue for a buffer.
+// Errors. If the peer has more requests outstanding than this side has receives, the connection is aborted.
 #include "control.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The largest optional message: every peer's receives are at least as large [xchar-4.1-c].
+/// The largest optional message. Every peer's receives are at least as large [xchar-4.1-c].
 constexpr std::uint32_t kSendSize = wire::kMinThreshold;
 /// The largest content of an optional message.
 constexpr std::size_t kMaxContent = 512;
@@ -33,7 +33,7 @@ error_code Control::prepare() {
   auto memory = connection_.pool().allocate(kSends * kSendSize);
   if (!memory) return memory.error();
   memory_ = std::move(*memory);
-  // A peer may ask for other values before they are announced.
+  // Sets the values now, because a peer may request other values before this side has announced them.
   own_.receive_buffer_size = connection_.receives_.size();
   // [xchar-3.2-c] only a requester exposes memory that could be invalidated
   own_.requester_remote_invalidation =
@@ -55,13 +55,14 @@ void Control::on_message(const wire::Header& header) {
   }
   const bool reply = header.procedure != wire::Procedure::optional && header.direction == wire::Direction::reply;
   if (!reply) return;
-  held_ = false;  // the call was sent after INIT_XCHAR
-  // With one credit, a peer that may not know the extension has no receive left for INIT_XCHAR.
+  held_ = false;  // the reply answers a call that was sent after INIT_XCHAR, which has therefore arrived
+  // A peer that does not know the extension posts receives only for its credits. If it grants one credit only,
+  // INIT_XCHAR could find no receive.
   if (!error && (std::min(header.credits, connection_.call_credits()) > 1 || phase_ == ExchangePhase::heard))
     announce(phase_ == ExchangePhase::heard);
 }
 
-/// [xchar-4.1-b] sends INIT_XCHAR, the first optional message, once version two is agreed. `known`: the peer has shown
+/// [xchar-4.1-b] Sends INIT_XCHAR, the first optional message, once version two is agreed. `known`: the peer has shown
 /// that it supports the extension.
 void Control::announce(bool known) {
   const ExchangeTransition next = transition(phase_, ExchangeEvent::announce);
@@ -102,7 +103,8 @@ bool Control::post_option(const Option& option, std::uint32_t xid, wire::Directi
   wire::Header header;
   header.xid = xid;
   header.version = wire::kVersionTwo;
-  // [v2-4.2.2-d] [v2-4.2.2-e] A response is a reply; every other message begins an exchange, with an XID of its own.
+  // [v2-4.2.2-d] [v2-4.2.2-e] A response has the direction reply; every other message has the direction call, and an
+  // XID of its own.
   header.credits =
       direction == wire::Direction::call ? connection_.call_credits() : connection_.events_->granted_credits();
   header.procedure = wire::Procedure::optional;
@@ -113,14 +115,14 @@ bool Control::post_option(const Option& option, std::uint32_t xid, wire::Directi
 }
 
 bool Control::post_answer(const Answer& answer) {
-  // [xchar-4.3-b] the XID of the request
+  // [xchar-4.3-b] the response has the XID of the request
   if (answer.kind == AnswerKind::response) return post_option(answer.response, answer.xid, wire::Direction::reply);
   wire::Header header;
   header.xid = answer.xid;
   header.version = wire::kVersionTwo;
   const std::uint32_t granted = connection_.events_->granted_credits();
   if (answer.kind == AnswerKind::refused)
-    wire::make_err_option(header, granted, header);  // [v2-3.1-a] [xchar-4-a]
+    wire::make_err_option(header, granted, header);  // [v2-3.1-a] [xchar-4-a] the option is not supported
   else
     wire::make_err_chunk(header, granted, header);
   return post(header);
@@ -128,7 +130,7 @@ bool Control::post_answer(const Answer& answer) {
 
 void Control::answer(const Answer& answer) {
   if (answer.kind != AnswerKind::response) ++counted_.refused;
-  // A peer that keeps to its credits has no more messages outstanding than this side has receives.
+  // A peer that obeys its credits has no more messages outstanding than this side has receives.
   if (answers_.size() >= connection_.max_receives())
     return connection_.abort(fabric::FabricError::protocol_violation,
                              "the peer sends optional messages faster than it accepts the answers");
@@ -168,8 +170,8 @@ bool Control::post_next() {
   return post_fence();
 }
 
-/// Sends an empty request. The answer shows that earlier messages have arrived, and the receive that the request
-/// consumes at the peer is replaced by one of the current size.
+/// Sends an empty request. Its answer shows that earlier messages have arrived. The request also consumes a receive of
+/// the peer, which the peer then replaces by one of the current size.
 bool Control::post_fence() {
   fence_ = true;
   request_xid_ = next_xid_++;
@@ -186,7 +188,7 @@ bool Control::post_update() {
     cleared_[id] = false;
     if (id == kReceiveSize) {
       told_.receive_buffer_size = own_.receive_buffer_size;
-      // A peer that has asked for the size sends replies of up to this size inline: they need no Reply chunk.
+      // A peer that has requested this size sends replies of up to this size inline; they need no Reply chunk.
       connection_.thresholds_.receive = std::max(connection_.thresholds_.receive, std::exchange(reply_size_, 0));
     } else if (id == kInvalidation) {
       told_.requester_remote_invalidation = own_.requester_remote_invalidation;
@@ -195,7 +197,7 @@ bool Control::post_update() {
     }
     unproven_ = true;
     ++counted_.updates_sent;
-    return post_option(update, next_xid_++, wire::Direction::call);  // [xchar-4.4-b] an XID of its own
+    return post_option(update, next_xid_++, wire::Direction::call);  // [xchar-4.4-b] an update has an XID of its own
   }
   return offer_due_ && post_offer();
 }

@@ -15,20 +15,20 @@
 
 namespace rpcrdma::transport {
 
-/// Sends and answers the optional messages of a connection of version two, and exchanges characteristics. Part of its
-/// connection.
+/// Sends and answers the optional messages of a connection of version two, and exchanges characteristics. A Connection
+/// owns its Control.
 ///
-/// INIT_XCHAR and UPD_XCHAR have no answer: such a message of this side is `unproven` until a later message of the peer
+/// INIT_XCHAR and UPD_XCHAR have no answer. Such a message of this side is `unproven` until a later message of the peer
 /// shows that it has arrived. At most one message is unproven, and at most one request awaits its answer: before an
-/// update that would follow an unproven message, this side sends an empty REQ_XCHAR and awaits its answer. So the peer
+/// update that would follow an unproven message, this side sends an empty REQ_XCHAR and awaits the answer. So the peer
 /// needs two Receives for this side's messages, and two for the answers to its own messages: kReceives, in addition to
 /// the Receives that credits count.
 ///
-/// A request whose answer has not come in time is `overdue`: its handler has run. The next message may follow when the
-/// peer has sent so many calls or replies that it must have received the request.
+/// A request is `overdue` if its deadline has passed without an answer; its handler has run. The next message may
+/// follow when the peer has sent so many calls or replies that it must have received the request.
 class Control final : public CharacteristicsExchange {
  public:
-  /// Receives that each side keeps posted for optional messages.
+  /// The number of Receives that each side keeps posted for optional messages.
   static constexpr std::uint32_t kReceives = 4;
   /// The most Sends of optional messages outstanding.
   static constexpr std::uint32_t kSends = 4;
@@ -37,10 +37,10 @@ class Control final : public CharacteristicsExchange {
 
   /// Allocates the memory for Sends. To be called first.
   error_code prepare();
-  /// A message of version two has arrived; on_option() or another event follows.
+  /// To be called for each received message of version two, before on_option() or another event.
   void on_message(const wire::Header& header);
   void on_option(const wire::Header& header);
-  /// An optional message that cannot be decoded.
+  /// To be called for an optional message that cannot be decoded.
   void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
   /// True if this side's receives are larger than at first, and the peer has not been told yet that smaller receives
   /// would suffice.
@@ -49,22 +49,22 @@ class Control final : public CharacteristicsExchange {
   void offer_smaller_receives();
   /// True if this RDMA_ERROR answers an optional message.
   bool on_error(const wire::Header& header);
-  /// A call of the reverse direction, from which the support of the peer is inferred.
+  /// To be called for a call of the reverse direction, which shows the support of the peer.
   void on_reverse_call(bool has_chunks) noexcept;
-  /// A call of this side, of `size` bytes without chunks.
+  /// To be called for a call of this side. `size`: its size in bytes, without chunks.
   void on_own_call(std::uint64_t size);
-  /// A receive has been replaced by one of the new size, or could not be replaced.
+  /// To be called when a receive has been replaced by one of the new size, or could not be replaced.
   void on_replaced(bool replaced);
-  /// This side's support of the reverse direction may have changed.
+  /// To be called when this side's support of the reverse direction may have changed.
   void on_backward_support();
-  /// The connection uses version one.
+  /// To be called when the connection uses version one.
   void switch_off() noexcept { phase_ = ExchangePhase::off; }
-  /// The connection has ended.
+  /// To be called when the connection has ended.
   void lost();
   /// Sends the waiting messages that may be sent now.
   void pump();
 
-  /// Credits for calls of this side that an optional message takes until it is known to have arrived.
+  /// The number of credits for calls of this side that an optional message holds until it is known to have arrived.
   std::uint32_t held_credits() const noexcept { return held_ ? 1 : 0; }
   /// Which reverse calls the peer accepts.
   BackwardSupport peer_backward_support() const noexcept { return peer_.backward_request_support; }
@@ -96,7 +96,7 @@ class Control final : public CharacteristicsExchange {
   };
   enum Id : std::uint8_t { kReceiveSize, kInvalidation, kBackward, kIds };
 
-  // control.cpp
+  // Defined in control.cpp:
   void announce(bool known);
   bool post(wire::Header& header);
   template <class Option>
@@ -112,7 +112,7 @@ class Control final : public CharacteristicsExchange {
   SendSlot* idle_slot() noexcept;
   bool take(ExchangeEvent event, std::uint32_t xid);
 
-  // control_peer.cpp
+  // Defined in control_peer.cpp:
   void on_init(const wire::Header& header);
   void on_request(const wire::Header& header);
   void on_response(const wire::Header& header);
@@ -122,7 +122,7 @@ class Control final : public CharacteristicsExchange {
   Disposition consider_size(std::uint32_t size);
   bool start_raise(std::uint32_t size, bool asked);
 
-  // control_requests.cpp
+  // Defined in control_requests.cpp:
   void prepare_request();
   ChangeOutcome settle(const wire::v2::ResponseOption& response);
   void doubt();
@@ -132,12 +132,12 @@ class Control final : public CharacteristicsExchange {
   std::uint32_t largest_send() const noexcept;
   void limit_sends() noexcept;
 
-  // control_timer.cpp
+  // Defined in control_timer.cpp:
   void arm(std::chrono::steady_clock::time_point deadline);
   void on_deadline();
   void note_progress(const wire::Header& header);
 
-  // control_policy.cpp
+  // Defined in control_policy.cpp:
   void on_offer(std::uint32_t size);
   void take_offer();
   bool may_shrink() const noexcept;
@@ -158,24 +158,25 @@ class Control final : public CharacteristicsExchange {
   std::array<SendSlot, kSends> slots_;
   std::deque<Answer> answers_;
   std::uint32_t next_xid_;
-  std::optional<std::uint32_t> init_xid_;  // of INIT_XCHAR, until it is known to have arrived
+  std::optional<std::uint32_t> init_xid_;  // the XID of INIT_XCHAR, until INIT_XCHAR is known to have arrived
   bool unproven_ = false;                  // INIT_XCHAR or UPD_XCHAR may not have arrived yet
   bool held_ = false;
-  std::optional<std::uint32_t> request_xid_;  // of the request in transit, until its answer has come
+  std::optional<std::uint32_t> request_xid_;  // the XID of the request in transit, until its answer has arrived
   bool fence_ = false;                        // the request in transit is empty
   std::chrono::steady_clock::time_point fence_deadline_;
-  bool overdue_ = false;        // the answer to the request in transit has not come in time
-  std::uint32_t progress_ = 0;  // calls or replies received from the peer since that request was sent
+  bool overdue_ = false;        // the deadline of the request in transit has passed without an answer
+  std::uint32_t progress_ = 0;  // calls or replies received from the peer since the request in transit was sent
   boost::asio::steady_timer deadline_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   bool requests_refused_ = false;
 
   // Values.
-  CharacteristicValues own_;          // this side's values in effect
-  CharacteristicValues told_;         // this side's values as announced
-  std::array<bool, kIds> cleared_{};  // to be announced: the peer's request for this value is no longer pending
+  CharacteristicValues own_;   // this side's values in effect
+  CharacteristicValues told_;  // this side's values as announced
+  std::array<bool, kIds>
+      cleared_{};  // this side must announce that the peer's request for this value is no longer pending
   CharacteristicValues peer_;
-  std::optional<std::uint32_t> lowered_;  // the smaller Receive Buffer Size that the peer was asked for
+  std::optional<std::uint32_t> lowered_;  // the smaller Receive Buffer Size that this side has requested
   bool doubtful_ = false;                 // it is not known whether the peer has lowered its receive size
   bool raising_ = false;                  // receives are being replaced by larger ones
   bool raise_asked_ = false;              // the peer has requested these larger receives
@@ -183,17 +184,17 @@ class Control final : public CharacteristicsExchange {
 
   // Requests of the program and of the policy.
   std::deque<Request> requests_;  // the first request has been sent if request_xid_ is set and fence_ is not
-  bool prepared_ = false;         // the first request limits this side's Sends already
+  bool prepared_ = false;         // the first request already limits this side's Sends
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
-  bool growth_asked_ = false;     // a request of the policy waits or is in transit
-  bool shrinking_ = false;        // that request is for smaller receives, for another reason than the size of calls
-  std::uint32_t to_replace_ = 0;  // receives that the peer must still replace: calls and empty requests consume them
+  bool growth_asked_ = false;  // a request of the policy waits or is in transit
+  bool shrinking_ = false;  // the request of the policy is for smaller receives, but not because of the size of calls
+  std::uint32_t to_replace_ = 0;  // receives that the peer must still replace; calls and empty requests consume them
   std::uint64_t own_calls_ = 0;
   std::uint64_t idle_since_ = 0;  // own_calls_ when the timer was set
   bool watching_ = false;
   boost::asio::steady_timer idle_;
-  std::uint32_t peer_offer_ = 0;  // the size of receives that the peer wants to be asked for; 0: none
+  std::uint32_t peer_offer_ = 0;  // the smaller size of receives that the peer has offered to accept; 0: none
   bool offer_due_ = false;        // the offer of smaller receives is to be sent
   bool offered_ = false;          // the offer of smaller receives has been sent
 

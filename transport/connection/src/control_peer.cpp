@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The optional messages of the peer, each processed when it arrives: the table of exchange_phase.hpp says
-// whether the message is accepted.
+// Operation. Each optional message of the peer is processed when it arrives; the table of exchange_phase.hpp determines
+// whether this side accepts it.
 // Ownership. Only the values of a message are kept.
 // Errors. A malformed option is answered by RDMA2_ERR_BAD_HEADER [xchar-2.1-b], an unknown or unsupported option by
 // RDMA2_ERR_INVAL_OPTION [v2-3.1-a]. A response that matches no request, or contradicts itself, changes nothing.
@@ -21,7 +21,7 @@ void Control::on_option(const wire::Header& header) {
     case wire::v2::OptionType::response: return on_response(header);
     case wire::v2::OptionType::update: return on_update(header);
   }
-  answer({header.xid, AnswerKind::refused, {}});  // [v2-3.1-a]
+  answer({header.xid, AnswerKind::refused, {}});  // [v2-3.1-a] the option is unknown
 }
 
 bool Control::take(ExchangeEvent event, std::uint32_t xid) {
@@ -43,7 +43,7 @@ void Control::on_init(const wire::Header& header) {
   if (!take(ExchangeEvent::init, header.xid)) return;
   held_ = false;                                                  // the peer has receives for optional messages
   for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown characteristics are ignored
-  // The policy never asks for a smaller size than the peer's receives have now, before any request.
+  // The first size is the present size, before any request: the policy never asks for a smaller one.
   growth_ = InlineGrowth(connection_.thresholds_.send, std::min(options_.max_send_size, wire::kMaxThreshold));
   watch_idleness();
   static constexpr std::array kReverseCalls{"unknown", "none", "without chunks", "all"};
@@ -59,19 +59,20 @@ void Control::on_update(const wire::Header& header) {
   if (phase_ != ExchangePhase::off && !wire::v2::decode(header.option, option)) return on_malformed(header);
   if (!take(ExchangeEvent::update, header.xid)) return;
   ++counted_.updates_received;
-  // [xchar-3.1-d] a request for smaller receives limits this side's Sends until the peer announces a size within that
-  // limit, or that the request is no longer pending
+  // [xchar-3.1-d] A request for smaller receives limits this side's Sends until the peer announces a size within that
+  // limit, or that the request is no longer pending.
   if (option.now.id == static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) && lowered_ &&
       (option.pending_cleared || option.now.value <= *lowered_)) {
     lowered_.reset();
     doubtful_ = false;
   }
   apply(option.now);
-  if (const auto size = wire::v2::SmallerReceives::size_in(option.now)) on_offer(*size);  // [xchar-6.2-a]
+  // [xchar-6.2-a] an experimental characteristic
+  if (const auto size = wire::v2::SmallerReceives::size_in(option.now)) on_offer(*size);
 }
 
 void Control::apply(const Characteristic& value) {
-  if (!value.known()) return;  // [xchar-2.1-d]
+  if (!value.known()) return;  // [xchar-2.1-d] an unknown characteristic is ignored
   switch (CharacteristicId{value.id}) {
     case CharacteristicId::receive_buffer_size:
       // [v2-2.3-a] every receiver of version two has receives of at least this size
@@ -79,7 +80,7 @@ void Control::apply(const Characteristic& value) {
       return limit_sends();
     case CharacteristicId::requester_remote_invalidation:
       peer_.requester_remote_invalidation = value.value != 0;
-      // [xchar-3.2-a] [xchar-3.2-b] Send with Invalidate only if the peer accepts it
+      // [xchar-3.2-a] [xchar-3.2-b] uses Send with Invalidate only if the peer accepts it
       connection_.thresholds_.remote_invalidation =
           value.value != 0 && connection_.fabric().capabilities().remote_invalidation;
       return;
@@ -100,7 +101,7 @@ void Control::on_request(const wire::Header& header) {
   if (phase_ != ExchangePhase::off && !wire::v2::decode(header.option, option)) return on_malformed(header);
   if (!take(ExchangeEvent::request, header.xid)) return;
   ++counted_.requests_received;
-  // [xchar-4.2-b] [xchar-4.3-c] each value is in one of the sets
+  // [xchar-4.2-b] [xchar-4.3-c] each value belongs to exactly one of the sets
   Answer out{header.xid, AnswerKind::response, {}};
   for (std::size_t i = 0; i < option.wanted.size(); ++i) {
     switch (consider(option.wanted[i])) {
@@ -110,10 +111,10 @@ void Control::on_request(const wire::Header& header) {
     }
   }
   answer(out);
-  if (raising_) on_replaced(true);  // perhaps no smaller receive was left
+  if (raising_) on_replaced(true);  // the change takes effect at once if no smaller receive is left
 }
 
-/// [xchar-3-a] a value that this side knows, and may change
+/// [xchar-3-a] refuses a value that this side does not interpret, or cannot change
 Disposition Control::consider(const Characteristic& wanted) {
   if (!wanted.known()) return Disposition::rejected;
   switch (CharacteristicId{wanted.id}) {
@@ -130,14 +131,14 @@ Disposition Control::consider(const Characteristic& wanted) {
   return Disposition::rejected;
 }
 
-/// [xchar-3.1-b] [xchar-3.1-c] A larger size is in effect when no smaller receive is left. A smaller size is in effect
-/// at once: the peer has limited its Sends before it asked.
+/// [xchar-3.1-b] [xchar-3.1-c] A larger size takes effect when no smaller receive is left. A smaller size takes effect
+/// at once: the peer has limited its Sends before its request.
 Disposition Control::consider_size(std::uint32_t size) {
   if (size < wire::kVersionTwoThreshold) return Disposition::rejected;
   const std::uint32_t current = own_.receive_buffer_size;
   if (size > current) return start_raise(size, true) ? Disposition::pending : Disposition::rejected;
   if (raising_) {
-    // The receives need not be replaced after all.
+    // Cancels the replacement of receives by larger ones, which has begun.
     const bool asked = std::exchange(raise_asked_, false);
     cleared_[kReceiveSize] = cleared_[kReceiveSize] || asked;
     raising_ = false;
@@ -170,7 +171,8 @@ void Control::on_replaced(bool replaced) {
   if (replaced && connection_.receives_.smaller() != 0) return;
   raising_ = false;
   const bool asked = std::exchange(raise_asked_, false);
-  cleared_[kReceiveSize] = cleared_[kReceiveSize] || asked;  // [xchar-4.3-e] [xchar-4.4-c]
+  // [xchar-4.3-e] [xchar-4.4-c] UPD_XCHAR reports that the request is no longer pending
+  cleared_[kReceiveSize] = cleared_[kReceiveSize] || asked;
   if (replaced) {
     own_.receive_buffer_size = connection_.receives_.size();
     if (asked) reply_size_ = own_.receive_buffer_size;

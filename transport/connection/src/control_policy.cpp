@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The policy for the peer's receives asks for larger receives when there are large calls. It asks for the
-// first size when no call needs more, when there are no calls, and when the peer is short of memory. The peer replaces
-// a receive only after a message has consumed it: on an idle connection, empty requests consume the large receives one
-// by one.
+// Operation. The policy asks the peer for larger receives when many calls are long. It asks for the first size again
+// when no call needs a larger one, when there are no calls, and when the peer is short of memory. The peer replaces a
+// receive only after a message has consumed it; on an idle connection, empty requests therefore consume the large
+// receives one by one.
 #include "control.hpp"
 
 namespace rpcrdma::transport {
@@ -17,13 +17,13 @@ void Control::on_own_call(std::uint64_t size) {
   const auto wanted = growth_.on_call(size, limit);
   if (!wanted || !requests_.empty()) return;
   if (*wanted > limit)
-    ask_for(*wanted, "many calls are longer than its present receives", counted_.grown);
+    ask_for(*wanted, "many calls are longer than the peer's present receives", counted_.grown);
   else
     ask_for(*wanted, "no call needs larger receives", counted_.shrunk_unused);
 }
 
 void Control::ask_for(std::uint32_t size, const char* why, std::uint64_t& counter) {
-  connection_.log().debug("asking the peer for receives of {} bytes, as {}", size, why);
+  connection_.log().debug("asking the peer for receives of {} bytes: {}", size, why);
   ++counter;
   growth_asked_ = true;
   CharacteristicChange change;
@@ -31,7 +31,8 @@ void Control::ask_for(std::uint32_t size, const char* why, std::uint64_t& counte
   request(change, {});
 }
 
-/// False for a server: it makes no calls of its own from which it could tell that the peer's receives are too large.
+/// False for a server: it sends no calls of the forward direction, and so cannot find out that the peer's receives are
+/// too large.
 bool Control::may_shrink() const noexcept {
   return connection_.role() == Role::client && !lost_ && phase_ == ExchangePhase::active && options_.adaptive &&
          !requests_refused_ && connection_.thresholds_.send > growth_.least();

@@ -3,7 +3,7 @@
 // side asks for smaller receives, it limits its own Sends to the new size.
 // Ownership. A request keeps its handler until the peer has answered, the deadline has passed or the connection has
 // ended.
-// Errors. If a peer does not support REQ_XCHAR, every request counts as rejected [xchar-3-b].
+// Errors. If the peer does not support REQ_XCHAR, every request counts as rejected [xchar-3-b].
 #include <algorithm>
 
 #include "control.hpp"
@@ -33,7 +33,8 @@ Disposition disposition_of(const wire::v2::ResponseOption& response, std::size_t
   return response.pending.contains(position) ? Disposition::pending : Disposition::rejected;
 }
 
-/// [xchar-4.3-c] each value of the request is in exactly one of the three sets, which contain nothing else
+/// [xchar-4.3-c] Whether each value of the request is in exactly one of the three sets, and the sets contain nothing
+/// else.
 bool is_partition(const wire::v2::ResponseOption& response, std::size_t count) noexcept {
   for (std::size_t i = 0; i < wire::v2::kMaxCharacteristics; ++i) {
     const int sets = (response.done.contains(i) ? 1 : 0) + (response.rejected.contains(i) ? 1 : 0) +
@@ -57,7 +58,7 @@ void Control::request(const CharacteristicChange& wanted, Handler handler) {
   pump();
 }
 
-/// [xchar-3.1-d] limits this side's Sends to the Receive Buffer Size that the next request asks for, if that is smaller
+/// [xchar-3.1-d] If the next request is for a smaller Receive Buffer Size, limits this side's Sends to that size.
 void Control::prepare_request() {
   if (std::exchange(prepared_, true)) return;
   const auto& size = requests_.front().wanted.receive_buffer_size;
@@ -82,7 +83,7 @@ void Control::limit_sends() noexcept {
 void Control::on_response(const wire::Header& header) {
   if (!take(ExchangeEvent::response, header.xid)) return;
   wire::v2::ResponseOption response;
-  // [xchar-4.3-b] a response without a request changes nothing, and is not answered either
+  // [xchar-4.3-b] ignores a response without a request, and does not answer it
   if (!request_xid_ || header.xid != *request_xid_) {
     ++counted_.refused;
     return;
@@ -102,15 +103,15 @@ void Control::on_response(const wire::Header& header) {
   pump();
 }
 
-/// The request in transit has been answered, which shows that earlier messages have arrived too.
+/// Called when the request in transit has been answered. The answer shows that earlier messages have arrived too.
 void Control::answered() noexcept {
   request_xid_.reset();
   init_xid_.reset();
   fence_ = overdue_ = unproven_ = false;
 }
 
-/// It is not known whether the peer has changed the values of the first request: from now on this side does only what
-/// the old and the new values both allow.
+/// Called when it is unknown whether the peer has changed the values of the first request. From now on this side sends
+/// only messages that both the old and the new values allow.
 void Control::doubt() {
   doubtful_ = doubtful_ || lowered_.has_value();
   for (const wire::v2::Characteristic& value : wanted_) {
@@ -178,11 +179,11 @@ bool Control::on_error(const wire::Header& header) {
     return true;
   }
   if (!init_xid_ || header.xid != *init_xid_) return false;
-  // [xchar-4.1-e] the peer may ignore this side's characteristics
+  // [xchar-4.1-e] the peer may refuse this side's characteristics
   init_xid_.reset();
   unproven_ = held_ = false;
   take(ExchangeEvent::refusal, header.xid);
-  connection_.log().debug("peer does not support transport characteristics");
+  connection_.log().debug("the peer does not support transport characteristics");
   pump();
   return true;
 }

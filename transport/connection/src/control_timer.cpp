@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One timer runs to the earliest deadline of all requests: waiting, in transit or empty. An answer does not
-// change the timer, since answers are fast and requests rare.
+// Operation. One timer runs until the earliest deadline of all requests: waiting, in transit or empty. An answer does
+// not change the timer, since answers are fast and requests are rare.
 // Errors. A request past its deadline ends with deadline_exceeded. Its XID stays in use until the late answer arrives,
 // or until the peer is known to have received the request: then a Receive is free for the next message.
 #include <limits>
@@ -38,8 +38,9 @@ void Control::on_deadline() {
   pump();
 }
 
-/// Counts the calls, or replies to this side's calls, that arrive after a request. When the request was sent, at most
-/// as many of them were in transit as there are credits: one more shows that the peer has received the request.
+/// Counts the calls of the peer, or its replies to this side's calls, that arrive after a request was sent. At the time
+/// of the request, at most as many of them were in transit as there are credits. One more shows that the peer has
+/// received the request.
 void Control::note_progress(const wire::Header& header) {
   const auto forward = connection_.role() == Role::server ? wire::Direction::call : wire::Direction::reply;
   const bool rpc = header.procedure == wire::Procedure::msg || header.procedure == wire::Procedure::nomsg;

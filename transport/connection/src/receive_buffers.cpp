@@ -6,7 +6,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Without a budget, one connection may raise its receives to at most 1/kRaisedPart of the pool; no RFC sets a limit.
+/// Without a budget, larger receives of one connection may take at most 1/kRaisedPart of the pool; no RFC sets a limit.
 constexpr std::size_t kRaisedPart = 8;
 
 }  // namespace
@@ -64,7 +64,7 @@ void ReceiveBuffers::set_size(std::uint32_t size) noexcept {
 
 bool ReceiveBuffers::replace(ReceiveSlot& slot) {
   const bool larger = slot.memory_.size < size_;
-  // Other users of the pool may have taken the room that has_room() found.
+  // Checks again: other users may have taken the memory that has_room() found.
   const bool fits = !larger || budget_ == nullptr || memory::Pool::footprint(size_) <= budget_->offer(footprint_);
   ReceiveBlock* const block = fits ? make_block(size_) : nullptr;
   if (block == nullptr) return !larger;

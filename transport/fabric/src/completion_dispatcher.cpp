@@ -7,7 +7,7 @@
 namespace rpcrdma::fabric {
 namespace {
 
-/// Takes the place of the user's events after quiesce(), so that no delivery step has to check for null.
+/// Replaces the user's events after quiesce(), so that delivery never has to check for null.
 class NoEvents final : public QueuePairEvents {
  public:
   void on_established(const ConnectionInfo&) noexcept override {}
@@ -48,7 +48,7 @@ void CompletionDispatcher::run(int max_batches) {
 }
 
 void CompletionDispatcher::run_batch() {
-  // A callback may empty the ring by quiesce(); completions that it adds belong to the next batch.
+  // A callback may empty the ring by quiesce(). Completions that a callback adds belong to the next batch.
   const std::uint64_t last = ready_.tail();
   while (!ready_.empty() && ready_.head() != last) {
     const Ready ready = ready_.front();
@@ -64,7 +64,7 @@ void CompletionDispatcher::run_batch() {
 void CompletionDispatcher::run_end() {
   const End end = *end_;
   end_.reset();
-  if (end.refusal != nullptr) events_->on_rejected(*end.refusal);  // [6581-9.1-a]
+  if (end.refusal != nullptr) events_->on_rejected(*end.refusal);  // [6581-9.1-a] reports the peer's read depths
   events_->on_disconnected(end.why);
 }
 

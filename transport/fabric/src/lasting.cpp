@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Calls are forwarded to the present fabric. When this fabric ends, it is destroyed, and a timer opens the
+// Operation. Calls are forwarded to the present fabric. When that fabric ends, it is destroyed, and a timer opens the
 // next one.
-// Ownership. Regions and listeners belong to the user and are in a list while they exist. Queue pairs belong to the
+// Ownership. Regions and listeners belong to the user; while they exist, they are in a list. Queue pairs belong to the
 // present fabric, and end with it.
-// Errors. While there is a device, errors come from the present fabric. The reason why a device cannot be used yet is
-// logged once, however often the attempt is repeated.
+// Errors. While there is a device, errors come from the present fabric. If attempts to open the device fail for the
+// same reason again and again, the reason is logged once.
 #include "rpcrdma/fabric/lasting.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -64,10 +64,10 @@ class LastingListener final : public Listener, public Hook {
   bool listens() const noexcept { return listener_ != nullptr; }
   void end() noexcept { listener_.reset(); }
 
-  error_code refused;  ///< why the last attempt to listen again has failed
+  error_code refused;  ///< why the last attempt to listen again failed
 
  private:
-  Endpoint local_;  // with the port that the first attempt found free
+  Endpoint local_;  // with the port that the first fabric chose
   std::shared_ptr<Fabric::RequestHandler> handler_;
   std::unique_ptr<Listener> listener_;
 };
@@ -118,7 +118,7 @@ class LastingFabric final : public Fabric {
     if (const error_code lost = ready()) return lost;
     return fabric_->make_connector(peer, std::move(options), events);
   }
-  /// A queue pair ends with its fabric: without a fabric there is nothing to start.
+  /// Does nothing while there is no fabric: `queue_pair` has ended with the fabric that made it.
   void start(QueuePair& queue_pair) override {
     if (fabric_ != nullptr) fabric_->start(queue_pair);
   }

@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint32_t kSmallest = 4096;
 constexpr std::uint32_t kLargest = 4u << 20;
 constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
-/// Small buffers share regions of this size: registering costs a system call or worse on some fabrics.
+/// Small buffers share regions of this size, because registration is slow on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
-/// A pool that is full of small buffers has at least this many slabs.
+/// The least number of slabs of a pool that is full of small buffers: limits the size of a slab in a small pool.
 constexpr std::size_t kSlabsAtLeast = 16;
 constexpr std::size_t kPage = 4096;
 /// The most slabs that one trim() drops: deregistering takes long on some fabrics.
@@ -66,7 +66,7 @@ Result<RegisteredBuffer> Pool::allocate(std::uint32_t size) {
   return out;
 }
 
-/// A slab with a free buffer: the first one available in its class.
+/// Returns a slab with a free buffer: the first available slab of its class, or a new one.
 Result<Slab*> Pool::slab_for(std::uint32_t size) {
   SizeClass& size_class = *classes_[class_of(size)];
   Slab* const available = size_class.available;

@@ -27,7 +27,7 @@ RegisteredBuffer& RegisteredBuffer::operator=(RegisteredBuffer&& other) noexcept
 RegisteredBuffer::~RegisteredBuffer() { reset(); }
 
 BufferRef RegisteredBuffer::ref() const noexcept {
-  BufferRef now = ref_;  // the key changes when a lost device comes back
+  BufferRef now = ref_;  // the key is replaced below: it has changed if a lost device was opened again
   if (own_)
     now.local_key = own_->buffer().local_key;
   else if (slab_ != nullptr)

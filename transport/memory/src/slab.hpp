@@ -33,7 +33,7 @@ struct Slab {
 
 struct Pool::SizeClass {
   std::size_t index = 0;
-  std::uint32_t buffer_size = 0;  // 0: each buffer has the size that was asked for
+  std::uint32_t buffer_size = 0;  // 0: each buffer has exactly the requested size
   std::vector<std::unique_ptr<Slab>> slabs;
   Slab* available = nullptr;
 };

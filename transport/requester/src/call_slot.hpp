@@ -10,14 +10,15 @@ namespace rpcrdma::transport {
 
 class RequesterCore;
 
-/// One call on the wire, and what remains of it afterwards. Pooled: its lists keep their capacity.
+/// One call on the wire, from its Send until its last resource is released. Pooled: its lists keep their capacity.
 ///
 ///     state     awaits                                      holds
-///     idle      -                                           nothing
+///     idle      nothing                                     nothing
 ///     on_wire   the reply                                   call, credit, XID, windows, memory
 ///     ending    invalidation (and the Send's completion)    as on_wire; the outcome is known
 ///     orphan    a late reply: the call is over              credit, XID
-///     draining  the Send's completion: answered and over    the send buffer
+///     draining  the Send's completion: the call is          the send buffer
+///               answered and over
 ///
 ///     idle -> on_wire -> ending -> idle | draining | orphan;  orphan -> idle | draining;  draining -> idle
 ///     Loss of the connection: any -> idle.
@@ -25,7 +26,7 @@ class CallSlot {
  public:
   enum class State : std::uint8_t { idle, on_wire, ending, orphan, draining };
   enum class Start : std::uint8_t {
-    sent,    ///< the slot owns the call, on the wire or ending
+    sent,    ///< the slot has taken the call, which is on the wire or ending
     wait,    ///< memory or send credits are short at present
     failed,  ///< the call cannot be sent: see failure()
   };
@@ -41,29 +42,31 @@ class CallSlot {
   bool answered() const noexcept { return answered_; }
   std::uint32_t version() const noexcept { return plan_.header.version; }
   error_code failure() const noexcept { return status_; }
-  /// True if the call is ending, but waits for the peer.
+  /// True if the end of the call waits for the peer.
   bool held_up() const noexcept {
     return state_ == State::ending && (invalidate_pending_ || (needs_send_ && send_pending_));
   }
-  /// The time at which the connection is aborted if a call that was given up has still not ended; time_point::max() if
-  /// the call was not given up.
+  /// If the call was given up: the time at which the connection is aborted unless the call has ended. Otherwise
+  /// time_point::max().
   std::chrono::steady_clock::time_point over_by() const noexcept { return over_by_; }
 
-  /// Encodes, plans, exposes and posts. Only `sent` leaves the idle state.
+  /// Encodes, plans, exposes and posts the call. The slot stays idle unless the result is `sent`.
   Start begin(Call& call, std::uint64_t sequence);
-  /// The reply has arrived; takes its header out of `message` by a swap.
+  /// To be called when the reply has arrived. Takes the header out of `message` by a swap.
   void answer(Received& message);
   void answer_error(error_code status);
-  /// The server does not support the version of the call: the call is sent again once its memory is no longer exposed.
+  /// To be called when the server does not support the version of the call. The call is sent again once its memory is
+  /// no longer exposed.
   void answer_version_refused();
-  /// Ends the call without a reply, or bounds the wait for its end. The credit stays in use until a reply comes.
+  /// Ends the call without a reply. If its end must wait for the peer, limits that wait. The credit stays in use until
+  /// a reply arrives.
   void give_up(error_code status);
-  /// The reply of an orphan, or of a call that is ending by give_up(), has arrived.
+  /// To be called when the reply of an orphan has arrived, or the reply of a call that is ending by give_up().
   void answer_late();
-  /// The connection has ended, and with it every exposure. Returns the call if it is to be sent again. A call that is
-  /// ending remains, for complete().
+  /// To be called when the connection has ended, and with it every exposure. Returns the call if it is to be sent
+  /// again. A call that is ending remains in the slot, for complete().
   Call* lost();
-  /// Ends the call if it is in the state ending and waits for no invalidation or completion: runs done().
+  /// If the call is in the state `ending` and waits for no invalidation or completion: ends it, and runs done().
   void complete();
 
  private:
@@ -100,8 +103,8 @@ class CallSlot {
   CallPlan plan_;
   memory::RegisteredBuffer reply_memory_;
   boost::container::small_vector<fabric::Window*, 4> windows_;
-  std::size_t plan_bound_ = 0;  // windows that were bound
-  SendUnits send_units_;        // the Send and the binds, until the Send has completed
+  std::size_t plan_bound_ = 0;  // the number of windows that were bound
+  SendUnits send_units_;        // for the Send and the binds, until the Send has completed
   SendUnits invalidate_units_;  // one per window
   wire::Header reply_header_;
   BufferRef reply_inline_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A call is encoded into a send buffer, planned, its memory exposed, and sent, all at once; a call
-// that fits inline needs neither window nor allocation.
+// Operation. One function encodes a call into a send buffer, plans it, exposes its memory, and sends it. A call that
+// fits inline needs neither windows nor an allocation.
 // Ownership. The slot holds buffers, windows and send credits until the call is over.
-// Errors. A shortage is reported as Start::wait, and the core retries; a call that cannot be sent fails at once
-// [8166-4.5.4-c]; when the connection refuses work, the call counts as sent and waits for the end of the connection.
+// Errors. A shortage is reported as Start::wait, and the core retries. A call that cannot be sent fails at once
+// [8166-4.5.4-c]. If the connection refuses work, the call counts as sent and waits for the end of the connection.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
 #include "rpcrdma/base/probe.hpp"
@@ -64,22 +64,23 @@ CallSlot::Start CallSlot::build(Call& call) {
   const PlanLimits limits{connection.max_call(), connection.thresholds().receive, kMaxSegments, setup.max_long_call,
                           connection.version()};
   status_ = plan_call(shape, limits, plan_);
-  // [8167-5.3-a] [8167-5.3-c] [xchar-3.3-c] a reverse call has chunks only if the peer takes them
+  // [8167-5.3-a] [8167-5.3-c] [xchar-3.3-c] a reverse call has chunks only if the peer accepts them
   const bool may_use_chunks = setup.may_use_chunks || connection.peer_takes_reverse_chunks();
   if (!status_ && !may_use_chunks && !plan_.header.chunks.empty())
     status_ = plan_.header.chunks.reads.empty() ? TransportError::reply_too_long : TransportError::call_too_long;
   if (status_) return Start::failed;
   // [8167-5.1-a] [v2-4.2.2-c] the version is the same in both directions
   plan_.header.xid = xid_;
-  plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a]
+  plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a] a call carries the requested credits
   return expose();
 }
 
-/// Reserves what the call needs until it is over, then binds and sends.
+/// Reserves the receive and the send credits that the call needs until it is over, then binds and sends.
 CallSlot::Start CallSlot::expose() {
   Connection& connection = *core_.connection();
   const auto windows = static_cast<std::uint32_t>(plan_.windows());
-  // [8166-3.3.1-f] [8167-4.3.1-a] a receive for each expected reply, in addition to the other direction's receives
+  // [8166-3.3.1-f] [8167-4.3.1-a] posts a receive for each expected reply, in addition to the receives of the other
+  // direction
   const std::uint32_t receives = core_.credits().in_flight() + 1 + core_.setup().other_credits;
   if (connection.provide_receives(receives) < receives) return Start::wait;
   send_units_ = connection.send_queue().try_reserve(1 + windows);
@@ -94,7 +95,7 @@ CallSlot::Start CallSlot::expose() {
     reply_memory_ = std::move(*memory);
   }
   if (const error_code failed = bind_all()) return bind_failed(failed);
-  // If the keys of the caller's memory may belong to a lost device, the memory is copied, not gathered.
+  // If the keys of the caller's memory may belong to a lost device, copies the memory instead of gathering it.
   const bool old_keys = !builder_.payload().items.empty() && connection.fabric().counters().reopened != 0;
   const error_code finished = message_.finish(plan_.header, plan_.header_size, plan_.inline_stream,
                                               old_keys ? 1 : connection.fabric().capabilities().max_gather);
@@ -110,7 +111,8 @@ CallSlot::Start CallSlot::post() {
   state_ = State::on_wire;
   send_pending_ = !posted;
   if (!posted) RPCRDMA_PROBE(call_sent, &core_, xid_, builder_.payload().length, windows_.size());
-  // The connection has been aborted: the call is resent on the next connection, unless the call caused the error.
+  // A failed post has aborted the connection. The call is sent again on the next connection, unless the call caused the
+  // error.
   if (posted && !blames_connection(posted)) {
     answered_ = true;
     end(posted, true);
@@ -136,7 +138,7 @@ error_code CallSlot::bind_all() {
   return failed;
 }
 
-/// The memory of the Reply chunk: the caller's memory or, if that is too small, memory of the pool.
+/// The memory of the Reply chunk: the caller's memory or, if that is too short, memory of the pool.
 BufferRef CallSlot::reply_memory() const noexcept {
   return reply_memory_ ? reply_memory_.ref() : call_->reply_memory.slice(0, plan_.reply_chunk);
 }
@@ -146,14 +148,15 @@ error_code CallSlot::bind(BufferRef memory, fabric::Access access, Segment& out)
   const Result<fabric::Window*> window = connection.take_window();
   if (!window) return window.error();
   windows_.push_back(*window);
-  const Result<Segment> segment = connection.bind(**window, memory, access);  // [8166-8.1.2-b] [8166-8.1.3-a]
+  // [8166-8.1.2-b] [8166-8.1.3-a] exposes memory for one call only
+  const Result<Segment> segment = connection.bind(**window, memory, access);
   if (!segment) return segment.error();
   out = *segment;
   ++plan_bound_;
   return {};
 }
 
-/// Some windows may be bound already: the call ends as if it had been sent and answered.
+/// Ends the call as if it had been sent and answered, because some windows may be bound already.
 CallSlot::Start CallSlot::bind_failed(error_code why) {
   state_ = State::on_wire;
   if (blames_connection(why)) {

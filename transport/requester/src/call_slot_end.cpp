@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. However a call ends, the order is: match, invalidate what is exposed, check the reply, done()
+// Operation. Every call ends in this order: match the reply, invalidate the exposed memory, check the reply, done()
 // [8166-8.1.3-b] [8166-4.4.1-a]. Handles that the peer has invalidated are not invalidated again.
 // Ownership. The reply stays in its receive buffer, or in the Reply chunk's memory, until done() has returned.
-// Errors. If an invalidation fails, the connection is ended first [8166-4.5.4-a], and the call ends after it. The same
-// holds if the peer delays the end of a call that was given up.
+// Errors. If an invalidation fails, or if the peer delays the end of a call that was given up, the connection is ended
+// first [8166-4.5.4-a], and then the call.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
 #include "rpcrdma/base/probe.hpp"
@@ -32,7 +32,8 @@ void CallSlot::answer_version_refused() {
 
 void CallSlot::give_up(error_code status) {
   if (std::exchange(send_again_, false)) status_ = status;
-  if (state_ == State::on_wire) end(status, true);  // [8166-4.4.1-c] [8166-8.1.3-c]
+  // [8166-4.4.1-c] [8166-8.1.3-c] invalidates the windows of a cancelled call too
+  if (state_ == State::on_wire) end(status, true);
   if (held_up() && over_by_ == std::chrono::steady_clock::time_point::max()) over_by_ = core_.grace_from_now();
 }
 
@@ -51,28 +52,30 @@ void CallSlot::end(error_code status, bool deferred) {
   complete();
 }
 
-/// True if the call must wait for a completion or for the end of the connection.
-/// [8166-3.4.5.1-a] the memory is released only after the invalidation is complete
+/// Invalidates the windows that are still bound. Returns true if the call must wait for a completion or for the end of
+/// the connection: [8166-3.4.5.1-a] the memory is released only after the invalidation is complete.
 bool CallSlot::invalidate_windows() {
   Connection* connection = core_.connection();
   std::size_t bound = 0;
   for (fabric::Window* window : windows_) bound += window->bound() ? 1 : 0;
   if (bound != 0 && !answered_ && connection->expects_invalidation() &&
       !connection->fabric().capabilities().late_invalidation) {
-    // The late reply may still invalidate the windows: ending the connection invalidates them safely [8166-4.4.1-c].
+    // The late reply may still invalidate the windows; only the end of the connection invalidates them safely
+    // [8166-4.4.1-c].
     invalidate_pending_ = true;
     connection->abort(fabric::FabricError::flushed);
     return true;
   }
   Requester::Counters& counters = core_.mutable_counters();
-  if (answered_) counters.remote_invalidations += plan_bound_ - bound;  // [8797-4.1-d]
+  // [8797-4.1-d] the peer has invalidated these windows
+  if (answered_) counters.remote_invalidations += plan_bound_ - bound;
   counters.local_invalidations += bound;
   for (fabric::Window* window : windows_) {
     if (!window->bound()) continue;
-    // Invalidations complete in order: only the last one reports.
+    // Invalidations complete in order: only the last one needs to report its completion.
     fabric::WorkContext* context = --bound == 0 ? &invalidate_work_ : nullptr;
     invalidate_pending_ = true;
-    if (connection->invalidate(*window, context)) return true;  // aborted [8166-4.5.4-a]
+    if (connection->invalidate(*window, context)) return true;  // the connection has been aborted [8166-4.5.4-a]
   }
   return invalidate_pending_;
 }
@@ -80,7 +83,8 @@ bool CallSlot::invalidate_windows() {
 void CallSlot::on_invalidated(const fabric::Completion& completion) noexcept {
   Connection& connection = *core_.connection();
   connection.enter_batch();
-  if (completion.status) return connection.abort(completion.status);  // [8166-4.5.4-a]
+  // [8166-4.5.4-a] the connection ends before the call
+  if (completion.status) return connection.abort(completion.status);
   invalidate_pending_ = false;
   if (needs_send_ && send_pending_) return;
   complete();
@@ -133,13 +137,13 @@ void CallSlot::finish_call() {
   state_ = State::draining;  // not reused before done() has returned
   RPCRDMA_PROBE(call_completed, &core_, xid_, status.value());
   call.done(status, status ? nullptr : &reply_);
-  // If the connection has ended meanwhile, lost() has released the rest.
+  // If the connection has ended during done(), lost() has released everything else.
   if (state_ != State::draining) return reply_lease_.release();
   let_go();
 }
 
-/// The call is over and its memory is no longer exposed [8166-4.4.1-b]: keeps only what the Send or the missing reply
-/// needs.
+/// Called when the call is over and its memory is no longer exposed [8166-4.4.1-b]. Releases everything that neither
+/// the Send nor the missing reply needs.
 void CallSlot::let_go() {
   reply_lease_.release();
   reply_memory_.reset();
@@ -169,7 +173,7 @@ void CallSlot::forget_connection() noexcept {
 Call* CallSlot::lost() {
   forget_connection();
   if (state_ == State::ending) {
-    answered_ = true;  // no reply can come any more
+    answered_ = true;  // no reply can arrive any more
     return nullptr;
   }
   if (state_ == State::idle) return nullptr;

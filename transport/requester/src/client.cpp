@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Connects when a call waits; after a loss or a failed attempt, retries with backoff while
-// calls wait or a reverse service exists. Per-connection state (thresholds, R, credits) starts anew.
-// Ownership. One connection at a time; the requester outlives it.
-// Errors. last_error() holds the error of the last attempt; calls fail only at their deadlines, unless the fabric
+// Operation. Connects when a call waits. After a loss or a failed attempt, connects again, with backoff, while calls
+// wait or a reverse service exists. State that belongs to a connection (thresholds, R flag, credits) starts anew.
+// Ownership. There is one connection at a time; the requester outlives it.
+// Errors. last_error() holds the error of the last attempt. Calls fail only at their deadlines, unless the fabric
 // cannot reach addresses of this kind.
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -14,7 +14,8 @@ namespace rpcrdma::transport {
 
 namespace {
 
-/// Call::done() may destroy the Client within a callback of the implementation, whose deletion is therefore deferred.
+/// Call::done() may destroy the Client within a callback of the implementation. The deletion of the implementation is
+/// therefore deferred.
 class ClientHandle final : public Client {
  public:
   explicit ClientHandle(std::unique_ptr<ClientImpl> impl) noexcept : impl_(std::move(impl)) {}
@@ -100,7 +101,7 @@ void ClientImpl::connect() {
     return;
   }
   last_error_ = connection.error();
-  log_.debug("cannot connect: {}", last_error_.message());
+  log_.debug("cannot connect to the server: {}", last_error_.message());
   state_ = State::idle;
   if (last_error_ == Condition::give_up)
     core_.fail_waiting(last_error_);
@@ -130,8 +131,9 @@ void ClientImpl::on_connected() noexcept {
   state_ = State::connected;
   last_error_ = {};
   if (std::exchange(was_connected_, true)) ++core_.mutable_counters().reconnects;
-  log_.debug("connected: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
-             connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
+  log_.debug("connected to the server: send threshold {}, receive threshold {}, remote invalidation {}",
+             connection_->thresholds().send, connection_->thresholds().receive,
+             connection_->thresholds().remote_invalidation);
   core_.attach(connection_);
   if (call_sink_ != nullptr) call_sink_->on_connected(*connection_);
 }
@@ -140,13 +142,13 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
   if (why)
-    log_.debug("connection lost: {}", why.message());
+    log_.debug("connection to the server lost: {}", why.message());
   else
-    log_.debug("connection closed in an orderly way");
+    log_.debug("connection to the server closed in an orderly way");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   if (connection && connection->lacks_version_two()) offer_after_ = std::chrono::steady_clock::now() + version_memory_;
-  // The backoff starts anew only after a reply: a server that accepts and closes at once is retried like a server that
-  // rejects.
+  // The backoff starts anew only after a reply, so that a server that accepts and closes at once is retried as slowly
+  // as a server that rejects.
   if (core_.proven()) backoff_.reset();
   state_ = State::idle;
   if (call_sink_ != nullptr) call_sink_->on_lost();
@@ -169,19 +171,20 @@ void ClientImpl::on_call(Received& message) noexcept {
 }
 
 void ClientImpl::on_reply(Received& message) noexcept {
-  // [8166-4.2.4-a] an RDMA_NOMSG with neither a Position-Zero Read chunk (a call) nor a Reply chunk (a reply)
+  // [8166-4.2.4-a] An RDMA_NOMSG is a call if it has a Position-Zero Read chunk, and a reply if it has a Reply chunk.
+  // Without either it is malformed.
   const bool empty = message.header.procedure == wire::Procedure::nomsg && !message.header.chunks.has_reply_chunk();
   if (empty) return on_bad_message(wire::WireError::bad_chunks, message);
   core_.on_reply(message);
 }
 
 /// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. A header error
-/// in a reverse call is answered [8166-4.5-b]; a message without the XID of an outstanding call counts as a reverse
-/// call.
+/// in a reverse call is answered [8166-4.5-b]. A message whose XID is not that of an outstanding call counts as a
+/// reverse call.
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);
-  log_.debug("message discarded: {}", make_error_code(error).message());
+  log_.debug("discarded a message of the server: {}", make_error_code(error).message());
   core_.discard();
 }
 
@@ -198,7 +201,7 @@ void ClientImpl::close(UniqueFunction<void()> handler) {
   guard_.post(context(), [](ClientImpl& self) { self.close_if_idle(); });
 }
 
-/// Waiting calls complete first, on a new connection if necessary.
+/// Closes only when no call waits; waiting calls may still need a new connection.
 void ClientImpl::close_if_idle() noexcept {
   if (!close_handler_ || core_.has_calls()) return;
   if (connection_) return connection_->close();

@@ -29,7 +29,8 @@ class ClientImpl final : private ConnectionEvents, public CharacteristicsExchang
   Characteristics characteristics() const noexcept override;
 
  private:
-  /// idle: no calls wait; connecting, connected: there is a connection; waiting: for the backoff to end.
+  /// In `idle` no calls wait; in `connecting` and `connected` there is a connection; `waiting` lasts until the backoff
+  /// ends.
   enum class State { idle, connecting, connected, waiting };
 
   static RequesterSetup requester_setup(fabric::Fabric& fabric, const ClientOptions& options, const Log& log);

@@ -12,21 +12,22 @@ namespace {
 
 constexpr std::uint32_t kReplyType = 1;
 
-/// [8166-3.4.6-b] True if `got` has the segments of `sent` in the same order, none longer than in `sent`, and filled
-/// one after the other.
+/// [8166-3.4.6-b] True if `got` has the segments of `sent` in the same order, no segment is longer than in `sent`, and
+/// each segment is full before the next one has bytes.
 bool is_echo(std::span<const Segment> sent, std::span<const Segment> got) noexcept {
   if (sent.size() != got.size()) return false;
   bool full = true;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     if (sent[i].handle != got[i].handle || sent[i].offset != got[i].offset) return false;
-    if (got[i].length > sent[i].length || (got[i].length != 0 && !full)) return false;  // [8166-3.4.6-c]
+    // [8166-3.4.6-c] segments are filled in order
+    if (got[i].length > sent[i].length || (got[i].length != 0 && !full)) return false;
     full = got[i].length == sent[i].length;
   }
   return true;
 }
 
-/// [8166-3.4.6.1-a] the memory of one result, cut to what was written.
-/// [8166-4.3.2.2-d] memory of an unused chunk is never read
+/// [8166-3.4.6.1-a] Adds the memory of one result, limited to the bytes that were written. [8166-4.3.2.2-d] The memory
+/// of an unused chunk is never read.
 void take_result(std::span<const BufferRef> memory, std::uint64_t length, Payload& out) {
   PayloadItem& item = out.items.emplace_back();
   item.position = PayloadItem::kNoPosition;
@@ -39,14 +40,15 @@ void take_result(std::span<const BufferRef> memory, std::uint64_t length, Payloa
   }
 }
 
-/// False if the Write list does not match. `written`: bytes in all chunks together.
+/// Takes the results from the Write list; false if the list does not match that of the call. `written`: bytes in all
+/// chunks together.
 bool take_write_list(const ReplyContext& context, const wire::ChunkLists& reply, Payload& out, std::uint64_t& written) {
   const wire::ChunkLists& sent = context.sent->chunks;
   written = 0;
   if (reply.write_chunk_count() != sent.write_chunk_count()) return false;
   for (std::size_t i = 0; i < sent.write_chunk_count(); ++i) {
     const std::span<const Segment> got = reply.write_chunk(i);
-    // [8166-4.3.2.2-c] an unused chunk has lengths of 0 or, as in the NFSv4 binding, no segments
+    // [8166-4.3.2.2-c] in an unused chunk all lengths are 0 or, as in the NFSv4 binding, there are no segments
     if (!got.empty() && !is_echo(sent.write_chunk(i), got)) return false;
     const std::uint64_t length = total_length(got);
     take_result(context.results[i], length, out);
@@ -57,13 +59,14 @@ bool take_write_list(const ReplyContext& context, const wire::ChunkLists& reply,
 
 bool begins_as_reply(BufferRef payload, std::uint32_t xid) noexcept {
   Reader reader(payload.octets());
-  return reader.u32() == xid && reader.u32() == kReplyType && reader.ok();  // [8166-4.2.1-a]
+  // [8166-4.2.1-a] header and message have the same XID
+  return reader.u32() == xid && reader.u32() == kReplyType && reader.ok();
 }
 
 }  // namespace
 
 bool is_broken_header(const wire::Header& reply) noexcept {
-  if (!reply.chunks.reads.empty()) return true;  // [8166-4.3.1-b]
+  if (!reply.chunks.reads.empty()) return true;  // [8166-4.3.1-b] a reply has no Read list
   // [8166-4.2.4-a] no chunk holds the payload
   return reply.procedure == wire::Procedure::nomsg && !reply.chunks.has_reply_chunk();
 }
@@ -82,8 +85,8 @@ error_code accept_reply(const ReplyContext& context, const wire::Header& reply, 
       payload = context.reply_memory.slice(0, static_cast<std::uint32_t>(total_length(got)));
   }
   if (!begins_as_reply(payload, context.sent->xid)) return TransportError::bad_reply;
-  // [8166-6.1-d] A reply longer than `max_reply` holds the result inline, although a usable Write chunk was offered.
-  // The upper layer detects an item that contradicts the count word in the stream.
+  // [8166-6.1-d] A reply that is longer than `max_reply` contains the result inline, although a usable Write chunk was
+  // offered. (The upper layer detects an item whose length contradicts the count word in the stream.)
   if (sent.write_chunk_count() != 0 && written == 0 && payload.size > context.max_reply)
     return TransportError::bad_reply;
   out.pieces.push_back({0, payload});

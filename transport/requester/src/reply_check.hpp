@@ -8,12 +8,12 @@
 
 namespace rpcrdma::transport {
 
-/// What the requester knows of a call when its reply arrives.
+/// The requester's data of a call, to check its reply.
 struct ReplyContext {
-  const wire::Header* sent = nullptr;  ///< the call's header: what was offered
+  const wire::Header* sent = nullptr;  ///< the header of the call, with the chunks that were offered
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
   BufferRef reply_memory;       ///< the memory of the Reply chunk
-  BufferRef inline_payload;     ///< of the reply
+  BufferRef inline_payload;     ///< the inline payload of the reply
   std::uint32_t max_reply = 0;  ///< the largest reply without results
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Calls wait in one queue, in order, and are sent while credits last. done() never runs inside
-// submit() or cancel(): calls that end there complete in a posted function.
-// Ownership. Calls belong to the layer above; slots are pooled here.
+// Operation. Calls wait in one queue, in order, and are sent while there are credits. done() never runs inside submit()
+// or cancel(): calls that end there complete in a posted function.
+// Ownership. Calls belong to the layer above; slots belong to a pool of this object.
 // Errors. A call that cannot be sent fails; the calls after it are still sent.
 #include "requester_core.hpp"
 
@@ -26,7 +26,7 @@ RequesterCore::~RequesterCore() {
 }
 
 std::uint32_t RequesterCore::next_xid() noexcept {
-  while (table_.find(next_xid_) != nullptr) ++next_xid_;  // [8167-2.4-a]
+  while (table_.find(next_xid_) != nullptr) ++next_xid_;  // [8167-2.4-a] XIDs in flight are unique
   return next_xid_++;
 }
 
@@ -61,7 +61,7 @@ void RequesterCore::cancel(Call& call) {
 void RequesterCore::pump() {
   if (pumping_ || !connection_ || !connection_->connected()) return;
   pumping_ = true;
-  // [8166-3.3.1-a] [8166-3.3.3-a] [8166-8.1.4-b] no more calls than credits
+  // [8166-3.3.1-a] [8166-3.3.3-a] [8166-8.1.4-b] sends no more calls than there are credits
   while (credits_.available() > connection_->held_credits() && !waiting_.empty() && connection_->connected()) {
     Call& call = waiting_.front();
     const CallSlot::Start started = start(call);
@@ -70,7 +70,7 @@ void RequesterCore::pump() {
       continue;
     }
     if (started == CallSlot::Start::wait && !std::exchange(stalled_, true)) ++connection_->counted().resource_waits;
-    // Calls on the wire, or work of the other direction, will release the memory or send credits that are missing.
+    // Waits if calls on the wire, or work of the other direction, will release the missing memory or send credits.
     if (started == CallSlot::Start::wait && (slots_.in_use() != 0 || connection_->has_work())) break;
     waiting_.pop_front();
     fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : start_failure_);
@@ -145,8 +145,8 @@ void RequesterCore::schedule_deferred() {
 
 void RequesterCore::run_deferred() {
   deferred_scheduled_ = false;
-  // Iterates by index, as done() may submit and cancel, which appends to the list and may move it. New entries run next
-  // time.
+  // Iterates by index, because done() may submit and cancel calls, which appends to the list and may move it. New
+  // entries run at the next time.
   std::size_t due = deferred_.size();
   for (std::size_t i = 0; i < std::min(due, deferred_.size()); ++i) deferred_[i]->complete();
   due = std::min(due, deferred_.size());
@@ -168,7 +168,7 @@ Traffic RequesterCore::traffic() const noexcept {
   return sum;
 }
 
-/// The reply has just been heard.
+/// Called when the reply has arrived: heard_at_ is the time of its arrival.
 void RequesterCore::note_latency(Call& call) noexcept {
   const auto spent = std::chrono::nanoseconds(heard_at_ - CallAccess::submitted(call)).count();
   latency_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(spent, 0)));

@@ -15,16 +15,17 @@ namespace rpcrdma::transport {
 
 struct RequesterSetup {
   boost::asio::io_context* context = nullptr;
-  std::uint32_t credits = 1;        ///< calls wanted in flight
-  std::uint32_t other_credits = 0;  ///< receives to keep for the other direction
+  std::uint32_t credits = 1;        ///< the largest number of calls wanted in flight
+  std::uint32_t other_credits = 0;  ///< receives that belong to the other direction
   std::uint32_t max_long_call = 1u << 20;
   std::uint32_t max_waiting = 1u << 16;
   std::chrono::milliseconds silence{10000};
-  /// How long calls that were given up may hold all credits before the connection is aborted.
+  /// How long calls that were given up may hold all credits; then the connection is aborted.
   std::chrono::milliseconds patience{0};
-  std::chrono::milliseconds grace{1000};  ///< for the peer to stop using the memory of a call that was given up
+  std::chrono::milliseconds grace{
+      1000};  ///< the time that the peer has to stop using the memory of a call that was given up
   bool may_use_chunks = true;
-  bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
+  bool resends = true;  ///< false: calls fail with connection_lost, as a server cannot connect to its client
   Log log;
 };
 
@@ -42,22 +43,22 @@ class RequesterCore final : public Requester {
   Traffic traffic() const noexcept override;
   const Histogram* latency() const noexcept override { return &latency_; }
 
-  /// There is a connection: its events are forwarded here until detach().
+  /// To be called when there is a connection. The caller forwards its events to this object until detach().
   void attach(ConnectionPtr connection);
-  /// The connection has ended; calls on the wire wait again, in order, or fail.
+  /// To be called when the connection has ended. Calls on the wire wait again, in order, or fail.
   void detach();
-  /// There will be no other connection: every call submitted so far ends with `why` before this returns. Later calls
-  /// end soon after they are submitted.
+  /// Ends every call submitted so far with `why` before it returns; there will be no other connection. Later calls end
+  /// soon after they are submitted.
   void shut(error_code why);
   /// True if any call is not over.
   bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
   bool has_waiting() const noexcept { return !waiting_.empty(); }
   /// Ends every waiting call; done() runs in a posted function.
   void fail_waiting(error_code why);
-  /// Does not take `call`: done(`why`) runs in a posted function.
+  /// Refuses `call`: done(`why`) runs in a posted function.
   void refuse(Call& call, error_code why) { fail_later(call, why); }
 
-  /// The peer has sent something.
+  /// To be called for each message of the peer.
   void heard() noexcept { heard_at_ = time(); }
   void on_reply(Received& message);
   void on_peer_error(Received& message);
@@ -65,12 +66,12 @@ class RequesterCore final : public Requester {
     ++counters_.discarded_replies;
     if (connection_) ++connection_->counted().discarded;
   }
-  bool proven() const noexcept { return proven_; }  ///< the current connection has carried a reply
+  bool proven() const noexcept { return proven_; }  ///< whether a reply has arrived on the current connection
   bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
   /// Sends waiting calls, as far as credits, memory and the send queue allow.
   void pump();
 
-  /// Runs after calls have ended outside of a connection's events. May be empty.
+  /// Runs after calls have ended outside of the events of a connection. May be empty.
   UniqueFunction<void()> on_idle;
 
   // For the slots.
@@ -83,9 +84,9 @@ class RequesterCore final : public Requester {
   void answered(CallSlot& slot) noexcept;
   void recycle(CallSlot& slot) noexcept { slots_.give_back(slot); }
   void defer(CallSlot& slot);
-  /// Lets `call`, which is no longer on the wire, wait again, before all other calls.
+  /// Puts `call`, which is no longer on the wire, at the front of the waiting calls.
   void send_again(Call& call);
-  /// If a call that is given up now is not over by this time, the connection is aborted.
+  /// The time at which the connection is aborted if a call that is given up now has still not ended.
   std::chrono::steady_clock::time_point grace_from_now();
 
  private:
@@ -110,7 +111,7 @@ class RequesterCore final : public Requester {
   CallQueue waiting_;
   CallQueue failed_;
   Recycler<CallSlot> slots_;
-  error_code start_failure_;  // why start() has failed
+  error_code start_failure_;  // why start() failed last
   std::vector<CallSlot*> deferred_;
   XidTable table_;
   boost::asio::steady_timer timer_;
@@ -122,13 +123,13 @@ class RequesterCore final : public Requester {
   std::uint32_t next_xid_;
   std::uint32_t calls_on_wire_ = 0;
   Counters counters_;
-  Traffic ended_traffic_;  // of connections that have ended
+  Traffic ended_traffic_;  // the sum over connections that have ended
   Histogram latency_;
   bool stalled_ = false;  // the first waiting call has a credit, but lacks memory or send credits
   bool pumping_ = false;
   bool deferred_scheduled_ = false;
   bool proven_ = false;
-  error_code shut_;  // why nothing is sent any more
+  error_code shut_;  // set by shut(): the error of later calls
 };
 
 }  // namespace rpcrdma::transport

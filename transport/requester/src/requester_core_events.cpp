@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Replies are matched by XID among this requester's own calls: each direction has a requester of its own
-// [8167-2.4.1-a] [8167-2.4-b]. After the loss of a connection calls wait, in order, for the next one.
+// Operation. A reply is matched by XID with the calls of this requester; each direction has its own requester
+// [8167-2.4.1-a] [8167-2.4-b]. After the loss of a connection, calls wait, in order, for the next one.
 // Ownership. A reply is moved into the slot of its call; the receive of any other message is reposted at once.
 // Errors. Unmatched and malformed replies are counted and dropped [8166-4.5-c].
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace rpcrdma::transport {
 
 void RequesterCore::attach(ConnectionPtr connection) {
   connection_ = std::move(connection);
-  credits_.restart();  // [8166-3.3.3-a]
+  credits_.restart();  // [8166-3.3.3-a] one credit until the first reply
   heard();
   proven_ = false;
   pump();
@@ -48,11 +48,10 @@ void RequesterCore::on_peer_error(Received& message) {
     return slot->answer_late();
   }
   if (refuses_version(message.header)) {
-    connection_->fall_back();  // [v2-5.2-a] on the same connection
+    connection_->fall_back();  // [v2-5.2-a] the call is sent again on the same connection
     return slot->answer_version_refused();
   }
-  // [8267-3.1-b] [8267-6.4.2-c] the call fails and is not retried
-  // [8166-4.5-f] the error is permanent
+  // [8267-3.1-b] [8267-6.4.2-c] the call fails and is not retried: [8166-4.5-f] the error is permanent
   const bool version = message.header.error == wire::ErrorKind::vers;
   slot->answer_error(version ? TransportError::peer_err_vers : TransportError::peer_err_chunk);
 }
@@ -66,11 +65,11 @@ void RequesterCore::detach() {
   if (connection_) ended_traffic_ += connection_->traffic();
   connection_.reset();
   proven_ = false;
-  deferred_.clear();  // completed below
+  deferred_.clear();  // the calls in it are completed below
   std::vector<CallSlot*> active;
   for (const auto& slot : slots_)
     if (slot->state() != CallSlot::State::idle) active.push_back(slot.get());
-  // The latest call first: each call is pushed to the front of the queue.
+  // Visits the latest call first, because each call is pushed to the front of the queue.
   std::sort(active.begin(), active.end(),
             [](const CallSlot* a, const CallSlot* b) { return a->sequence() > b->sequence(); });
   std::erase_if(active, [this](CallSlot* slot) {
@@ -81,7 +80,7 @@ void RequesterCore::detach() {
         CallAccess::state(*call) = CallAccess::State::waiting;
         waiting_.push_front(*call);
       } else {
-        fail_later(*call, TransportError::connection_lost);  // [8167-5.4-b]
+        fail_later(*call, TransportError::connection_lost);  // [8167-5.4-b] a server does not reconnect
       }
     }
     return slot->state() != CallSlot::State::ending;
@@ -96,8 +95,8 @@ void RequesterCore::shut(error_code why) {
   timer_.cancel();
   detach();
   fail_waiting(why);
-  // done() may submit calls, which fail in run_deferred(). It may also shut this core again, which ends the calls that
-  // are left.
+  // done() may submit calls, which fail in run_deferred(). It may also call shut() again, which ends the remaining
+  // calls.
   for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
     Call& call = failed_.front();
     failed_.pop_front();

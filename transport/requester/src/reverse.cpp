@@ -17,13 +17,13 @@ constexpr std::chrono::seconds kPatience{10};
 RequesterSetup setup_for(Connection& connection) {
   RequesterSetup out;
   out.context = &connection.context();
-  out.credits = connection.options().reverse_credits;  // [8167-4.1-a] [8167-4.1-b]
-  out.other_credits = 1;  // the responder posts the receives for calls and for reverse replies [8167-4.3.2-a]
+  out.credits = connection.options().reverse_credits;  // [8167-4.1-a] [8167-4.1-b] each direction has its own credits
+  out.other_credits = 1;  // the responder posts all other receives, for calls and for reverse replies [8167-4.3.2-a]
   out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
   out.resends = false;
-  // A server cannot reconnect, so a call that times out does not end the connection, which also carries calls of the
-  // client. If calls that timed out hold all credits, only a new connection of the client ends the stall.
+  // A server cannot reconnect. Therefore a call that times out does not end the connection, which also carries calls of
+  // the client. But if calls that timed out hold all credits, only a new connection of the client ends the stall.
   out.silence = std::chrono::hours(24 * 365);
   out.patience = kPatience;
   out.log = connection.log();
@@ -37,7 +37,8 @@ class ReverseImpl final : public ReverseRequester {
       : core_(setup_for(connection), [] {}), enabled_(connection.options().reverse_credits != 0) {
     core_.attach(&connection);
   }
-  /// For std::shared_ptr. The last reference may be dropped in done(), within a callback of the core.
+  /// The deleter of the std::shared_ptr. The last reference may be dropped in done(), within a callback of the core;
+  /// the deletion is therefore deferred.
   static void release(ReverseImpl* self) {
     boost::asio::io_context& context = *self->core_.setup().context;
     self->core_.shut(BaseError::cancelled);
@@ -45,11 +46,12 @@ class ReverseImpl final : public ReverseRequester {
   }
 
   void submit(Call& call) override {
-    // [xchar-3.3-a] unless the client has announced that it accepts no reverse calls
+    // [xchar-3.3-a] does not send the call if the client has announced that it accepts no reverse calls
     if (allowed_ && (core_.connection() == nullptr || core_.connection()->peer_takes_reverse_calls()))
       core_.submit(call);
     else
-      core_.refuse(call, TransportError::reverse_disabled);  // [8167-6-a]
+      // [8167-6-a] the client has not announced that it accepts calls
+      core_.refuse(call, TransportError::reverse_disabled);
   }
   void cancel(Call& call) override { core_.cancel(call); }
   std::uint32_t next_xid() noexcept override { return core_.next_xid(); }

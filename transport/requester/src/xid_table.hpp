@@ -8,7 +8,8 @@ namespace rpcrdma::transport {
 
 class CallSlot;
 
-/// Slots by XID: an open-addressing hash table of fixed size, four times its largest number of entries.
+/// Finds slots by XID: a hash table with open addressing, of fixed size, at least four times its largest number of
+/// entries.
 class XidTable {
  public:
   explicit XidTable(std::uint32_t most)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A call waits for a send credit for its reply and is checked; a long call is pulled; then the call is
+// Operation. A call waits for a send credit for its reply, and is then checked. A long call is pulled. Then the call is
 // delivered in its reduced form. Read chunks are pulled when the handler names their destination.
-// Ownership. The message stays in its receive buffer until the reply is sent, a long call in pool memory.
-// Errors. A wrong header or chunk is answered by RDMA_ERROR. If the pool lacks memory for a long call although the
-// budget has granted it, the connection is aborted, and the client resends the call.
+// Ownership. The message stays in its receive buffer until the reply is sent; a long call stays in pool memory.
+// Errors. A malformed header or chunk is answered by RDMA_ERROR. If the pool lacks memory for a long call although the
+// budget has granted it, the connection is aborted, and the client sends the call again.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <functional>
@@ -70,13 +70,13 @@ void CallImpl::on_units(SendUnits units) noexcept {
 
 void CallImpl::open_call() {
   const ServiceSetup& setup = service_.setup();
-  // [8166-4.5.3-a] the same call has broken a connection before
+  // [8166-4.5.3-a] refuses a call whose chunks have broken a connection before
   const bool broke_one = setup.faulty_calls != nullptr && !setup.faulty_calls->empty() &&
                          setup.faulty_calls->take(connection_->info().peer.address(), fingerprint());
   // [8167-5.3-b] [xchar-3.3-c] only in version two can a client have announced that it accepts chunks of reverse calls
   const bool announced = connection_->role() == Role::server || header_.version >= wire::kVersionTwo;
   const bool unwanted_chunks = !(setup.may_use_chunks && announced) && !header_.chunks.empty();
-  // [8166-4.5.3-a] a peer that takes no RDMA Reads (IRD 0) offers chunks that nothing can read
+  // [8166-4.5.3-a] refuses Read chunks of a peer that accepts no RDMA Reads (IRD 0): nothing can read them
   const bool unreadable = !header_.chunks.reads.empty() && connection_->info().outbound_reads == 0;
   if (broke_one || unwanted_chunks || unreadable || !reads_.parse(header_, setup.max_chunk))
     return send_error(wire::ErrorKind::chunk);
@@ -92,11 +92,11 @@ void CallImpl::pull_long_call() noexcept {
   long_call_octets_ = std::exchange(bulk_asked_, 0);
   service_.note_bulk();
   if (link_->is_lost()) return;  // lost() follows
-  // If there are other chunks, their positions are within the message, which is then pulled completely.
+  // The positions of other Read chunks are within the message; with such chunks, the message is pulled completely.
   const std::uint32_t length = reads_.long_call().length;
   const std::uint32_t first = reads_.chunks().empty() ? std::min(length, service_.setup().first_of_long_call) : length;
   auto memory = pool().allocate(first);
-  if (!memory) return connection_->abort(memory.error());  // [8166-4.5.4-b]
+  if (!memory) return connection_->abort(memory.error());  // [8166-4.5.4-b] the call cannot be answered
   long_call_ = std::move(*memory);
   PullJob& job = service_.take_job();
   jobs_.push_back(&job);
@@ -104,7 +104,7 @@ void CallImpl::pull_long_call() noexcept {
   job.start(*this, kLongCall, {&destination, 1}, reads_.long_call().segments, {});
 }
 
-/// The hash excludes handles and offsets, which differ when the call is resent.
+/// The hash excludes handles and offsets, which differ when the client sends the call again.
 CallFingerprint CallImpl::fingerprint() const noexcept {
   const Octets message = inline_payload_.octets();
   std::uint64_t mixed = std::hash<std::string_view>{}({reinterpret_cast<const char*>(message.data()), message.size()});
@@ -172,7 +172,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
   if (job.item() == kLongCall) {
     service_.give_back(job);
     if (!status) return deliver(long_call_.ref());
-    // [8166-4.5.4-b] after any other error the connection is ending already
+    // [8166-4.5.4-b] after any other error, the connection is already ending
     if (no_memory) connection_->abort(status);
     return;
   }
@@ -193,7 +193,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
 
 void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
   if (link_ == nullptr || link_->is_lost()) return tell_later(std::move(handler), TransportError::connection_lost);
-  // Only once: a call that waits must not hold bytes for which other calls wait.
+  // A second reservation would wait while the call holds the first: calls could then wait for each other for ever.
   if (bulk_handler_ || bulk_ != 0) return tell_later(std::move(handler), BaseError::invalid_argument);
   if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
   bulk_asked_ = octets;
@@ -212,7 +212,7 @@ void CallImpl::bulk_granted() noexcept {
   Handler handler = std::move(bulk_handler_);
   bulk_handler_.reset();
   if (link_->is_lost()) {
-    // The calls of a lost connection end one by one: bytes that one call releases may be granted to the next.
+    // The calls of a lost connection end one after the other: bytes that one call releases may be granted to the next.
     link_->bulk().release(bytes);
     return tell_later(std::move(handler), TransportError::connection_lost);
   }

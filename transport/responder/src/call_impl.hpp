@@ -21,7 +21,7 @@ class ServingLink;
 /// A call being served. Pooled: its lists keep their capacity.
 ///
 ///     state      awaits                                        next
-///     idle       -                                             queued
+///     idle       nothing                                       queued
 ///     queued     a send credit for its reply                   pulling, delivered, replying
 ///     pulling    memory for a long call, then its Reads        delivered, replying
 ///     delivered  the handler                                   replying
@@ -34,11 +34,11 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   CallImpl(const CallImpl&) = delete;
   CallImpl& operator=(const CallImpl&) = delete;
 
-  /// A call has arrived, and its header is decoded.
+  /// To be called when a call has arrived and its header has been decoded.
   void arrive(ServingLink& link, Connection& connection, Received& message);
-  /// A message that is to be answered by RDMA_ERROR.
+  /// To be called for a message that must be answered by RDMA_ERROR.
   void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind);
-  /// The connection has ended: no work of this call is posted any more.
+  /// To be called when the connection has ended. No work of this call is posted afterwards.
   void lost();
   void pulled(PullJob& job, error_code status);
   Connection& transport() noexcept { return *connection_; }
@@ -67,7 +67,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
 
  private:
   enum class State : std::uint8_t { idle, queued, pulling, delivered, replying };
-  /// How a call ends once its pulls are over.
+  /// How a call ends after its pulls.
   enum class Ending : std::uint8_t { none, reply, error, silence };
 
   /// A call's request for bytes of a budget.
@@ -118,7 +118,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   ConnectionPtr connection_;     // keeps the connection's memory
   wire::Header header_;
   std::chrono::steady_clock::time_point arrived_;
-  Histogram* latency_ = nullptr;  // where the call's time is counted
+  Histogram* latency_ = nullptr;  // counts the time that the call takes
   ReceiveLease lease_;
   BufferRef inline_payload_;
   ReadList reads_;
@@ -127,7 +127,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   memory::RegisteredBuffer long_call_;
   std::size_t long_call_octets_ = 0;  // bytes held of the budget for long calls
   std::size_t bulk_ = 0;              // bytes held of the bulk budget
-  std::size_t bulk_asked_ = 0;        // requested from a budget, and not yet granted
+  std::size_t bulk_asked_ = 0;        // bytes requested from a budget and not yet granted
   Handler bulk_handler_;
   Request<&CallImpl::bulk_granted> bulk_request_{*this};
   Request<&CallImpl::pull_long_call> long_call_request_{*this};
@@ -142,8 +142,8 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::size_t next_push_ = 0;
   std::optional<std::uint8_t> open_plan_;  // Connection::plan_made() of a reply that is not posted yet
   WriteOperation write_;
-  GatherList ahead_stream_;  // what write_ahead() writes
-  std::uint32_t ahead_ = 0;  // bytes of the reply that are written
+  GatherList ahead_stream_;  // the memory that write_ahead() writes
+  std::uint32_t ahead_ = 0;  // bytes of the reply that write_ahead() has written
   Handler ahead_handler_;
   bool wrote_ = false;
   CallFingerprint written_;  // the call's fingerprint, if its reply has RDMA Writes

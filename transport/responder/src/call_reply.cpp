@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A reply is planned completely, so that a reply that does not fit is detected before anything is written.
-// Then its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d]. write_ahead() posts Writes to
-// the Reply chunk before that. These Writes have no meaning to the client until the Send, and may be overwritten.
+// Operation. A reply is planned completely before anything is written, so that a reply that does not fit is detected
+// first. Then its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d]. write_ahead() posts
+// Writes to the Reply chunk earlier. These Writes have no meaning to the client until the Send, and may be overwritten.
 // Ownership. The memory of the reply's items belongs to the CallHandler, which keeps it unchanged until the handler of
-// send() runs. The receive is reposted before the Send: the reply entitles the client to its next call.
-// Errors. A reply that fits nowhere becomes RDMA_ERROR. A reply or an RDMA_ERROR that cannot be built or sent ends the
-// connection [8166-4.5.4-b].
+// send() runs. The receive is reposted before the Send, because the reply permits the client's next call.
+// Errors. A reply that fits neither inline nor in the chunks becomes RDMA_ERROR. If a reply or an RDMA_ERROR cannot be
+// built or sent, the connection is ended [8166-4.5.4-b].
 #include <algorithm>
 
 #include "call_impl.hpp"
@@ -84,7 +84,7 @@ void CallImpl::end(Ending how, Handler handler) {
   end_if_ready();
 }
 
-/// A reply lets the client reuse its Read chunks: no Read may be in progress.
+/// Ends the call when no RDMA Read is in progress: a reply permits the client to reuse the memory of its Read chunks.
 void CallImpl::end_if_ready() {
   if (link_ != nullptr && !jobs_.empty()) return;
   if (link_ == nullptr) {
@@ -103,15 +103,16 @@ void CallImpl::send_reply() {
   if (!builder_.ok()) {
     if (!message_.begun() || builder_.failure() == BuildFailure::out_of_memory)
       return connection_->abort(BaseError::out_of_memory);
-    return send_error(wire::ErrorKind::chunk);  // too long
+    return send_error(wire::ErrorKind::chunk);  // the reply is too long
   }
-  // A reply that has been written ahead uses the Reply chunk, even if it would now fit inline.
+  // If a part of the reply has been written to the Reply chunk, the whole reply uses it, even if it would now fit
+  // inline.
   const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
   // [8166-4.5.3-b] [8267-3.1-a] detects a chunk that is too small before anything is written
   if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
-  // [8167-5.2-b] the XID of the call
-  plan_.header.xid = header_.xid;         // [8167-2.4-b]
-  plan_.header.credits = link_->grant();  // [8166-4.2.3-a]
+  // [8167-5.2-b] the reply has the XID of the call
+  plan_.header.xid = header_.xid;         // [8167-2.4-b] a reply has the XID of its call
+  plan_.header.credits = link_->grant();  // [8166-4.2.3-a] a reply carries the granted credits
   next_push_ = 0;
   splitter_ = {};
   open_plan_.reset();
@@ -122,8 +123,9 @@ void CallImpl::send_reply() {
     post_reply();
 }
 
-/// The client may have sent the call when its Receives were larger, before this side asked for smaller Receives. Then
-/// the connection is aborted, and the client sends the call again on a connection with other thresholds [8166-4.5.4-b].
+/// The client may have sent the call when its Receives were still larger, before this side asked for smaller Receives.
+/// In this case the connection is aborted, and the client sends the call again on a connection with other thresholds
+/// [8166-4.5.4-b].
 void CallImpl::reply_too_long() {
   const std::uint32_t highest = connection_->highest_send();
   if (highest > connection_->thresholds().send &&
@@ -153,7 +155,8 @@ void CallImpl::send_error(wire::ErrorKind kind) {
   post_reply();
 }
 
-/// True if the splitter has another Write, in this chunk or in a later chunk. The Reply chunk follows the Write chunks.
+/// Moves the splitter to the next chunk with bytes to write, the Reply chunk last. Returns false if there is no further
+/// Write.
 bool CallImpl::settle_push() {
   if (ahead_handler_) return !splitter_.done();
   const std::uint32_t max_message = connection_->fabric().capabilities().max_message;
@@ -192,7 +195,7 @@ void CallImpl::push(SendUnits first) {
     SendUnits another = more ? connection_->send_queue().try_reserve(1) : SendUnits();
     const bool report = more ? another.count() == 0 : static_cast<bool>(ahead_handler_);
     wrote_ = true;
-    // If refused, the connection has been aborted: lost() ends the call.
+    // If the post fails, the connection has been aborted, and lost() ends the call.
     if (connection_->post_write(write_.gather, write_.handle, write_.offset, report ? &write_work_ : nullptr)) return;
     if (report) return;
     if (!more) return post_reply();
@@ -211,7 +214,7 @@ void CallImpl::on_written(const fabric::Completion& completion) noexcept {
   push_or_wait();
 }
 
-/// [8797-4.1-a] [8797-4.1-c] one of the call's own handles [8797-4.1-b]
+/// [8797-4.1-a] [8797-4.1-c] The handle for Send with Invalidate: one of the handles of this call [8797-4.1-b].
 std::optional<std::uint32_t> CallImpl::handle_to_invalidate() const noexcept {
   if (ending_ != Ending::reply || !connection_->thresholds().remote_invalidation) return std::nullopt;
   const wire::ChunkLists& chunks = header_.chunks;
@@ -225,7 +228,7 @@ std::optional<std::uint32_t> CallImpl::handle_to_invalidate() const noexcept {
   return std::nullopt;
 }
 
-// [8166-3.3.1-g] the responder sends replies only
+// [8166-3.3.1-g] the responder sends only replies
 void CallImpl::post_reply() {
   const std::span<const BufferRef> stream = plan_.long_reply ? std::span<const BufferRef>() : plan_.stream;
   const error_code built =
@@ -235,7 +238,7 @@ void CallImpl::post_reply() {
   lease_.release();
   fabric::SendOptions options;
   options.invalidate = handle_to_invalidate();
-  if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // aborted
+  if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // the connection has been aborted
   RPCRDMA_PROBE(reply_sent, connection_.get(), header_.xid, builder_.payload().length, wrote_ ? 1 : 0);
   if (open_plan_) connection_->plan_posted(*open_plan_);
   open_plan_.reset();
@@ -258,7 +261,7 @@ void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
   over(completion.status ? error_code(TransportError::connection_lost) : completion.status);
 }
 
-/// Moves the budget bytes of this call from its connection to the shares for lost connections.
+/// Moves the bytes that this call holds of the budgets from its connection to the shares of lost connections.
 void CallImpl::leave_link() {
   if (link_ == nullptr) return;
   link_->bulk().move_to(service_.lost_bulk(), bulk_);
@@ -291,8 +294,8 @@ void CallImpl::drop_jobs() {
   jobs_.clear();
 }
 
-/// Releases the buffers and work requests, runs the handler, then returns the bytes of the budgets and gives this
-/// object back: on return it may serve another call.
+/// Releases the buffers and work requests, runs the handler, releases the bytes of the budgets, and returns this object
+/// to the pool. Afterwards the object may serve another call.
 void CallImpl::over(error_code status) {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
@@ -313,7 +316,7 @@ void CallImpl::over(error_code status) {
   handler_.reset();
   Service& service = service_;
   if (handler) handler(status);
-  // Released after the memory, so that a waiter that is granted the bytes finds memory free.
+  // Releases the bytes after the memory, so that the next waiter finds free memory.
   service.lost_bulk().release(bulk);
   service.lost_long_calls().release(long_call);
   service.note_bulk();

@@ -11,13 +11,13 @@ namespace rpcrdma::transport {
 /// Identifies a call when it is resent. The XID is not enough: another client at the same address may use the same XID.
 struct CallFingerprint {
   std::uint32_t xid = 0;
-  std::uint64_t hash = 0;  ///< of the inline message and of the lengths of its chunks
+  std::uint64_t hash = 0;  ///< hash of the inline message and of the lengths of its chunks
   bool operator==(const CallFingerprint&) const = default;
 };
 
-/// Calls whose chunks broke their connection. When the client sends such a call again it is answered by
-/// ERR_CHUNK; otherwise it would break every connection [8166-4.5.3-a]. Shared by the threads of a server;
-/// while it is empty, the usual case, a look-up takes no lock.
+/// Remembers calls whose chunks broke their connection. When the client sends such a call again, it is answered by
+/// ERR_CHUNK; otherwise it would break every connection [8166-4.5.3-a]. Shared by the threads of a server. Usually it
+/// is empty, and a look-up then takes no lock.
 class FaultyCalls {
  public:
   bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }

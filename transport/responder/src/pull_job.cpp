@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Each RDMA Read needs a send credit. A round posts as many Reads as there are credits; only the last Read
-// reports its completion. Without credits the job waits in line.
+// reports its completion. Without credits the job waits for them.
 // Ownership. The destination belongs to the caller until the handler runs.
-// Errors. A Read that fails ends the connection; the job ends when the end of the connection is reported. A Read whose
-// sink cannot be registered now ends only the job, when the Reads before it are complete.
+// Errors. A Read that fails ends the connection; the job ends when the end of the connection is reported. If the sink
+// of a Read cannot be registered at present, only the job ends, after the Reads before it are complete.
 #include "pull_job.hpp"
 
 #include "call_impl.hpp"
@@ -41,14 +41,14 @@ void PullJob::post_round(SendUnits first) {
     const bool last = another.count() == 0;
     const error_code refused = connection.post_read(read.sink, read.handle, read.offset, last ? this : nullptr);
     if (refused == fabric::FabricError::locked_memory) return await_round(refused);
-    // After any other error the connection has been aborted: the job ends with the connection, when no Read is in
+    // After any other error the connection has been aborted. The job ends with the connection, when no Read is in
     // progress any more.
     if (refused || last) return;
     units_.absorb(std::move(another));
   }
 }
 
-// An empty RDMA Write completes after the Reads before it, and names no memory at the peer.
+// Posts an empty RDMA Write, which completes after the earlier Reads and accesses no memory of the peer.
 void PullJob::await_round(error_code refused) {
   refused_ = refused;
   call_->transport().post_write({}, 0, 0, this);

@@ -10,7 +10,7 @@ namespace rpcrdma::transport {
 
 class CallImpl;
 
-/// Reads one chunk, in as many RDMA Reads and rounds as segments, destination and send credits require.
+/// Reads one chunk. The segments, the destination and the send credits determine the number of RDMA Reads and rounds.
 class PullJob final : public fabric::WorkContext, public UnitWaiter {
  public:
   /// Reads `segments` from `offset` on. They stay unchanged until the job ends by CallImpl::pulled().
@@ -20,7 +20,7 @@ class PullJob final : public fabric::WorkContext, public UnitWaiter {
   std::span<const BufferRef> destination() const noexcept { return destination_; }
   IncomingCall::Handler take_handler() noexcept { return std::move(handler_); }
   bool on_wire() const noexcept { return on_wire_; }
-  /// The connection has ended.
+  /// To be called when the connection has ended.
   void forget_units() noexcept { units_.forget(); }
 
   void on_completion(const fabric::Completion& completion) noexcept override;
@@ -37,7 +37,7 @@ class PullJob final : public fabric::WorkContext, public UnitWaiter {
   IncomingCall::Handler handler_;
   SendUnits units_;
   bool on_wire_ = false;
-  error_code refused_;  // why no more Reads are posted
+  error_code refused_;  // the error that stopped further Reads
 };
 
 }  // namespace rpcrdma::transport

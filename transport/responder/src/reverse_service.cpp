@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Serves calls on a client's connection by a ServingLink, as a server does, with credits of its own
 // [8167-4.1-a]. Accepts chunks only if there is a bulk budget.
-// Ownership. The link ends with its connection, and is destroyed from the io_context; calls that a handler still holds
-// outlive the link.
+// Ownership. The link ends with its connection, and is destroyed from the io_context. A call that a handler still holds
+// outlives the link.
 #include "rpcrdma/responder/reverse_service.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   ServingLink& link_on(Connection& connection) {
     context_ = &connection.context();
     if (!link_) {
-      // [8167-4.3.1-a] at most as many as the receives that the requester provides in addition to its own
+      // [8167-4.3.1-a] grants at most as many credits as the requester provides receives in addition to its own
       const std::uint32_t credits = std::clamp(credits_, 1u, std::max(connection.options().reverse_credits, 1u));
       link_ = std::make_unique<ServingLink>(service_, credits, 0, connection.info().peer.address());
       link_->open(connection);
@@ -74,7 +74,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   Service service_;
   std::uint32_t credits_;
   UniqueFunction<void()> connected_;
-  boost::asio::io_context* context_ = nullptr;  // of the connections; null before the first one
+  boost::asio::io_context* context_ = nullptr;  // the io_context of the connections; null before the first connection
   std::unique_ptr<ServingLink> link_;
   std::vector<std::unique_ptr<ServingLink>> ended_;
   UniqueFunction<void()> over_;

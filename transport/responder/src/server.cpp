@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Listeners and the count of connections live on the first worker's thread; a request is admitted
-// there and handed to the workers in turn.
-// Ownership. The state is shared by the functions that are posted between threads, and destroyed by ~Server.
+// Operation. Listeners and the count of connections belong to the first worker's thread. It admits a request, and
+// passes it to the workers in turn.
+// Ownership. The functions that are posted between threads share the state; ~Server destroys it.
 // Errors. A connection beyond a limit replaces a connection that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>
 
@@ -31,7 +31,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   const Log log;
   FaultyCalls faulty_calls;
   std::vector<std::shared_ptr<ServerWorker>> workers;
-  // On the first worker's thread:
+  // The following members are used on the first worker's thread:
   Admission admission;
   std::vector<std::unique_ptr<fabric::Listener>> listeners;
   std::size_t next_worker = 0;
@@ -81,7 +81,8 @@ void ServerState::refuse(std::unique_ptr<fabric::ConnectionRequest> request) {
   workers.front()->fabric().reject(std::move(request), {});
 }
 
-/// Asks the workers one after the other to evict an idle connection; `asked` workers had none.
+/// Asks the workers one after the other to evict an idle connection. `asked`: the number of workers that had no idle
+/// connection.
 void ServerState::make_room(std::unique_ptr<fabric::ConnectionRequest> request, std::size_t asked) {
   if (closed || asked == workers.size()) return refuse(std::move(request));
   const std::shared_ptr<ServerWorker> worker = workers[(next_worker + asked) % workers.size()];

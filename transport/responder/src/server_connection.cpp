@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Calls on an accepted connection go to its serving link, replies and RDMA_ERRORs to its reverse requester.
-// Replies and RDMA_ERRORs that match no reverse call are dropped.
-// Ownership. Belongs to its worker, which destroys it from the io_context after connection_over().
-// Errors. However the connection ends, connection_over() runs once.
+// Operation. An accepted connection passes calls to its serving link, and replies and RDMA_ERRORs to its reverse
+// requester. Replies and RDMA_ERRORs that match no reverse call are dropped.
+// Ownership. A connection belongs to its worker, which destroys it from the io_context after connection_over().
+// Errors. At any end of the connection, connection_over() runs once.
 #include "server_connection.hpp"
 
 #include <utility>
@@ -51,10 +51,10 @@ void ServerConnection::watch(std::chrono::steady_clock::time_point now, const Se
   } else if (stuck_since_ == std::chrono::steady_clock::time_point::max() || progress.completed != completed_) {
     stuck_since_ = now;
   } else if (!ending_ && now - stuck_since_ >= progress_limit(options)) {
-    connection_->log().info("{}: connection closed: no RDMA Read, Write or Send to it has completed for {} ms{}",
-                            peer_.to_string(),
-                            std::chrono::duration_cast<std::chrono::milliseconds>(now - stuck_since_).count(),
-                            link_.is_awaited() ? ", and other connections wait for the memory that it holds" : "");
+    connection_->log().info(
+        "{}: connection closed: no RDMA Read, Write or Send to the peer has completed for {} ms{}", peer_.to_string(),
+        std::chrono::duration_cast<std::chrono::milliseconds>(now - stuck_since_).count(),
+        link_.is_awaited() ? ", and other connections wait for the memory that this connection holds" : "");
     abort(BaseError::deadline_exceeded);
   }
   completed_ = progress.completed;
@@ -79,8 +79,9 @@ ConnectionReport ServerConnection::report(std::chrono::steady_clock::time_point 
 }
 
 void ServerConnection::on_connected() noexcept {
-  connection_->log().debug("accepted: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
-                           connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
+  connection_->log().debug("connection accepted: send threshold {}, receive threshold {}, remote invalidation {}",
+                           connection_->thresholds().send, connection_->thresholds().receive,
+                           connection_->thresholds().remote_invalidation);
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
@@ -97,7 +98,8 @@ void ServerConnection::on_call(Received& message) noexcept { link_.on_call(messa
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);
-  // Matches no call: an RDMA_NOMSG whose lists do not hold its payload [8166-4.2.4-a]
+  // A message that matches no call is malformed if it is an RDMA_NOMSG: its lists do not contain its payload
+  // [8166-4.2.4-a].
   if (message.header.procedure == wire::Procedure::nomsg)
     link_.on_bad_message(wire::WireError::bad_chunks, message);
   else
@@ -111,7 +113,8 @@ void ServerConnection::on_peer_error(Received& message) noexcept {
 }
 
 void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
-  // [8166-4.5-c] It may be a reply to a reverse call: an answer would end the client's own call of the same XID.
+  // [8166-4.5-c] The message may be a reply to a reverse call. If this side answered it, the answer would end the
+  // client's own call of the same XID.
   const ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return link_.discard();
   link_.on_bad_message(error, message);

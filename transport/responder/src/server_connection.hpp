@@ -18,14 +18,15 @@ class ServerConnection final : private ConnectionEvents {
   error_code accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request);
   const boost::asio::ip::address& peer() const noexcept { return peer_; }
   std::size_t receive_octets() const noexcept { return connection_ ? connection_->receive_octets() : 0; }
-  /// Tells the worker how the bytes registered for receives have changed; none are left when the connection is over.
+  /// Reports to the worker how the number of bytes registered for receives has changed. It is 0 when the connection is
+  /// over.
   void note_receives() noexcept;
-  /// What the connection has done so far, for Server::report().
+  /// The state and the counters of the connection, for Server::report().
   ConnectionReport report(std::chrono::steady_clock::time_point now) const;
   Traffic traffic() const noexcept { return connection_ ? connection_->traffic() : Traffic{}; }
   std::uint64_t calls_taken() const noexcept { return link_.calls_taken(); }
   bool idle() const noexcept { return link_.calls() == 0; }
-  /// When the connection was last seen active; it is idle since then.
+  /// The time at which watch() last found the connection active.
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
   bool ending() const noexcept { return ending_; }
   /// Accepts no more calls; closes when the last call is over.
@@ -34,7 +35,7 @@ class ServerConnection final : private ConnectionEvents {
   /// As Connection::may_offer_smaller_receives() and Connection::offer_smaller_receives().
   bool may_offer_smaller_receives() const noexcept { return connection_->may_offer_smaller_receives(); }
   void offer_smaller_receives() noexcept { connection_->offer_smaller_receives(); }
-  /// To be called periodically: notes whether the peer still sends calls; aborts the connection if no posted work
+  /// To be called periodically. Notes whether the peer still sends calls. Aborts the connection if no posted work
   /// completes within the time that `options` allow.
   void watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept;
 
@@ -58,7 +59,7 @@ class ServerConnection final : private ConnectionEvents {
   ConnectionPtr connection_;
   boost::asio::ip::address peer_;
   const bool reverse_;            // calls of the reverse direction are possible
-  std::size_t noted_octets_ = 0;  // what the worker's sum holds of this connection
+  std::size_t noted_octets_ = 0;  // the part of this connection in the worker's sum
   bool over_ = false;
   bool draining_ = false;
   bool ending_ = false;

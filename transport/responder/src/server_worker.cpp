@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Accepts connections that were admitted and serves them. Draining closes each connection when its last call
-// is over; at the deadline it closes the remaining connections. It is complete when every call has ended.
-// Ownership. Owns its connections and, through the service, its calls. Posted functions keep the worker alive
+// Operation. Accepts connections that were admitted, and serves them. Draining closes each connection when its last
+// call is over, and the remaining connections at the deadline. It is complete when every call has ended.
+// Ownership. A worker owns its connections and, through the service, its calls. Posted functions keep the worker alive,
 // and check whether it has been destroyed.
-// Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted: its calls
-// hold memory for which other connections wait.
+// Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted, because its
+// calls hold memory for which other connections wait.
 #include "server_worker.hpp"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace rpcrdma::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestWatch{5};
-/// Receives may take 1/kReceivePart of the pool; replies take as much. The rest of the pool is for bulk data and long
-/// calls, which need up to twice their budgets.
+/// Receives may take 1/kReceivePart of the pool, and replies the same part. The rest of the pool is for bulk data and
+/// long calls, which need up to twice their budgets.
 constexpr std::size_t kReceivePart = 8;
 
 }  // namespace
@@ -102,7 +102,8 @@ void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
   next_trim_ = now + options_.idle_grace;
 }
 
-/// Each run offers smaller receives on one connection: the longest idle of the connections that may offer them.
+/// Each run offers smaller receives on one connection: among the connections that may offer them, the one that has been
+/// idle longest.
 void ServerWorker::lower_receives() {
   ServerConnection* chosen = nullptr;
   for (const auto& connection : connections_) {
@@ -112,7 +113,7 @@ void ServerWorker::lower_receives() {
   if (chosen != nullptr) chosen->offer_smaller_receives();
 }
 
-/// Checks earlier than planned. Posted, as the caller is within a call of a connection.
+/// Runs watch() earlier than planned. The check is posted, as the caller is within a call of a connection.
 void ServerWorker::watch_closely() {
   if (!watching_ || std::exchange(watching_closely_, true)) return;
   boost::asio::post(context(), [self = weak_from_this()] {
@@ -130,7 +131,7 @@ void ServerWorker::connection_over(ServerConnection& connection) {
     if (const auto worker = self.lock()) worker->ended_.clear();
   });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
-  if (connections_.empty() && draining_) {  // a timer would keep the io_context at work
+  if (connections_.empty() && draining_) {  // a pending timer would keep the io_context running
     watching_ = false;
     watch_.cancel();
   }
@@ -159,7 +160,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
   if (destroyed_) return;
   draining_ = true;
   drained_ = std::move(done);
-  // A call may end after its connection: then nothing else would notice that the worker is drained.
+  // A call may end after its connection. Then only this function notices that the worker is drained.
   service_.on_call_over = [this] {
     boost::asio::post(context(), [self = weak_from_this()] {
       if (const auto worker = self.lock(); worker && !worker->destroyed_) {

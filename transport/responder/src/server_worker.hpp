@@ -22,9 +22,10 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   boost::asio::io_context& context() const noexcept { return worker_.fabric->context(); }
   fabric::Fabric& fabric() const noexcept { return *worker_.fabric; }
 
-  /// Accepts `request`; it has been admitted.
+  /// Accepts `request`, which has been admitted.
   void take(std::unique_ptr<fabric::ConnectionRequest> request);
-  /// Evicts the connection that has been idle longest, of `peer` if given. False if none has been idle for long enough.
+  /// Evicts the connection that has been idle longest, among those of `peer` if given. False if no connection has been
+  /// idle for long enough.
   bool give_way(const std::optional<boost::asio::ip::address>& peer);
   /// Closes connections as they become idle, and all of them at `deadline`. `done` runs when no connection and no call
   /// is left.
@@ -33,7 +34,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   void destroy() noexcept;
 
   void connection_over(ServerConnection& connection);
-  /// Adds to the bytes registered for receives; modulo 2^64, so that the sum can decrease.
+  /// Adds `change` to the number of bytes registered for receives, modulo 2^64, so that the sum can decrease.
   void add_receive_octets(std::size_t change) noexcept { receive_octets_.fetch_add(change, std::memory_order_relaxed); }
 
   WorkerReport report(std::size_t most_connections) const;
@@ -53,7 +54,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ServerOptions options_;
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
-  ReceiveBudget receive_budget_;  // outlives the calls, whose connections return their receives to it
+  ReceiveBudget receive_budget_;  // must outlive the calls, whose connections return their receives to the budget
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   std::vector<std::unique_ptr<ServerConnection>> ended_;  // to be destroyed outside their callbacks
@@ -65,7 +66,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   UniqueFunction<void()> drained_;
   bool draining_ = false;
   bool destroyed_ = false;
-  Traffic ended_traffic_;  // of connections that have ended
+  Traffic ended_traffic_;  // the sum over connections that have ended
   std::atomic<std::size_t> receive_octets_{0};
   std::atomic<std::uint32_t> connection_count_{0};
 };

@@ -25,19 +25,20 @@ struct ServiceSetup {
   std::uint32_t first_of_long_call = std::numeric_limits<std::uint32_t>::max();
 };
 
-/// What the connections of one thread share when they serve calls: pooled calls, the bulk budget, counters.
+/// The resources that the connections of one thread share when they serve calls: pooled calls, the bulk budget,
+/// counters.
 class Service {
  public:
   explicit Service(const ServiceSetup& setup);
   ~Service();
 
   const ServiceSetup& setup() const noexcept { return setup_; }
-  /// For reserve_bulk().
+  /// The budget for reserve_bulk().
   Budget& budget() noexcept { return budget_; }
-  /// True if a budget is exhausted: grants then shrink.
+  /// True if a budget is exhausted. Credit grants then shrink.
   bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
   bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
-  /// What the connections of one peer address hold of the budgets.
+  /// The bytes of the budgets that the connections of one peer address hold.
   struct Peer {
     explicit Peer(Service& service) noexcept : bulk(service.budget_), long_calls(service.long_call_budget_) {}
     BudgetPeer bulk;
@@ -83,8 +84,8 @@ class Service {
  private:
   ServiceSetup setup_;
   Budget budget_;
-  // Long calls have a budget of their own, a quarter as large. With one budget, calls that hold bytes and wait for more
-  // could wait for each other.
+  // Long calls have a budget of their own, a quarter as large. If there were only one budget, calls that hold bytes and
+  // wait for more could wait for each other.
   Budget long_call_budget_;
   PeerTable<Peer> peers_;
   Peer lost_{*this};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Accepts the calls of a connection and accounts for its credits.
-// Ownership. Calls are pooled by the Service; this object lists those in progress.
+// Ownership. Calls belong to the pool of the Service; this object lists the calls in progress.
 // Errors. A header that cannot be processed is answered by RDMA_ERROR, unless the RFC requires a silent discard. A call
 // whose chunks broke the connection is remembered.
 #include "serving_link.hpp"
@@ -27,13 +27,14 @@ ServingLink::~ServingLink() { lost({}); }
 /// Posts receives now; the next reply carries the grant [8166-3.3.1-e].
 void ServingLink::take_request(const wire::Header& header) noexcept {
   const std::uint32_t wanted = std::clamp(header.credits, 1u, credits_);
-  const std::uint32_t receives = connection_->provide_receives(wanted + other_credits_);  // [8167-4.3.2-a]
-  // A lower grant leaves the receives posted.
+  // [8167-4.3.2-a] receives for both directions
+  const std::uint32_t receives = connection_->provide_receives(wanted + other_credits_);
+  // If the grant becomes lower, the receives stay posted.
   granted_ = std::min(wanted, receives > other_credits_ ? receives - other_credits_ : 1u);
 }
 
 std::uint32_t ServingLink::grant() const noexcept {
-  // [8166-3.3.1-b] never 0; [8166-3.3.1-d] less while memory is short
+  // [8166-3.3.1-b] the grant is never 0; [8166-3.3.1-d] it is lower while memory is short
   const bool short_of_memory = service_.short_of_memory() || bulk_.has_waiters() || long_calls_.has_waiters();
   return short_of_memory ? std::max(granted_ / 4, 1u) : granted_;
 }
@@ -53,11 +54,11 @@ void ServingLink::on_call(Received& message) {
 void ServingLink::on_bad_message(wire::WireError error, Received& message) {
   unproven_writes_ = 0;
   const wire::Answer answer = wire::answered_with(error);
-  // [8166-4.5-a] [8166-4.6.2-b] [8166-4.2.4-d] dropped silently
+  // [8166-4.5-a] [8166-4.6.2-b] [8166-4.2.4-d] drops these messages silently
   if (answer == wire::Answer::discard || draining_) return discard();
   CallImpl& call = service_.take_call();
   active_.push_back(&call);
-  // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] [8166-4.6.1-b] answered by RDMA_ERROR
+  // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] [8166-4.6.1-b] answers all other messages by RDMA_ERROR
   call.refuse(*this, *connection_, message, kind_of(answer));
 }
 
@@ -86,8 +87,8 @@ void ServingLink::pull_failed(const CallFingerprint& call) noexcept {
 void ServingLink::lost(error_code why) {
   if (connection_ == nullptr) return;
   if (service_.setup().faulty_calls != nullptr && why == fabric::FabricError::remote_access) {
-    // Reads complete in order: the peer refused the first Read that failed. A call with Writes is blamed only if no
-    // other call had Writes of unknown success.
+    // Finds the call whose chunks the peer has refused. Reads complete in order, so the first Read that failed is the
+    // refused one. A call with Writes is blamed only if no other call had Writes of unknown success.
     const auto& peer = connection_->info().peer.address();
     if (failed_pull_)
       service_.setup().faulty_calls->add(peer, *failed_pull_);

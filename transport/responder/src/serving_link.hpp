@@ -9,7 +9,8 @@
 
 namespace rpcrdma::transport {
 
-/// The responder's side of one connection: its calls in progress, its grant, and the call to blame for its loss.
+/// The responder's side of one connection: its calls in progress, its grant, and the call whose chunks broke the
+/// connection, if any.
 class ServingLink {
  public:
   ServingLink(Service& service, std::uint32_t credits, std::uint32_t other_credits,
@@ -27,7 +28,7 @@ class ServingLink {
     service_.count(service_.counters.discarded);
     if (connection_ != nullptr) ++connection_->counted().discarded;
   }
-  /// The connection has ended: ends its calls in progress.
+  /// To be called when the connection has ended. Ends its calls in progress.
   void lost(error_code why);
 
   std::size_t calls() const noexcept { return active_.size(); }
@@ -38,7 +39,8 @@ class ServingLink {
   }
   /// True if this connection holds bytes of a budget for which other connections wait (BudgetShare::is_awaited()).
   bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
-  /// Accepts no more calls: later calls are dropped, and the client resends them on another connection.
+  /// Makes the link accept no more calls. Later calls are dropped, and the client sends them again on another
+  /// connection.
   void drain() noexcept { draining_ = true; }
 
   /// The requester of the reverse direction, created on first use; null on a client's connection.
@@ -73,7 +75,8 @@ class ServingLink {
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
   std::optional<CallFingerprint> failed_pull_;
-  // Replies with RDMA Writes since the last message from the peer: their success is unknown.
+  // The number of replies with RDMA Writes since the last message from the peer. It is unknown whether these Writes
+  // succeeded.
   std::uint32_t unproven_writes_ = 0;
   CallFingerprint unproven_;
 };

@@ -28,8 +28,8 @@ class ChunkDecoder {
   }
 
  private:
-  /// The word in front of an optional item: XDR allows 0 and 1.
-  /// [8166-4.2.4-b] 0: the list is absent or ends
+  /// The word in front of an optional item. XDR permits only 0 and 1.
+  /// [8166-4.2.4-b] 0 means that the list is absent or ends
   bool present() noexcept {
     const std::uint32_t word = in_.u32();
     if (word > 1) in_.fail();
@@ -59,7 +59,7 @@ class ChunkDecoder {
     out.handle = in_.u32();
     out.length = in_.u32();
     out.offset = in_.u64();
-    // No memory lies beyond 2^64: an operation there would wrap around to other addresses.
+    // A segment must not extend beyond 2^64: an RDMA operation there would wrap around to other addresses.
     if (out.length != 0 && out.offset > std::numeric_limits<std::uint64_t>::max() - (out.length - 1)) in_.fail();
     return out;
   }
@@ -75,7 +75,7 @@ class ChunkDecoder {
   }
 
   void too_many() noexcept {
-    // Reported as this receiver's limit only if the lists are well-formed so far.
+    // If the lists are malformed so far, bad_chunks is reported instead.
     if (in_.ok()) error_ = WireError::too_many_segments;
     in_.fail();
   }
@@ -83,7 +83,7 @@ class ChunkDecoder {
   Reader& in_;
   ChunkLists& out_;
   std::size_t left_;
-  const std::size_t max_chunks_ = left_;  // chunks may be empty: bound them too
+  const std::size_t max_chunks_ = left_;  // the most Write chunks: empty chunks have no segments to count
   std::optional<WireError> error_;
 };
 

@@ -39,19 +39,19 @@ error_code make_error_code(WireError e) noexcept { return {static_cast<int>(e), 
 
 Answer answered_with(WireError e) noexcept {
   switch (e) {
-    case WireError::too_short:      // [8166-4.5-a]
-    case WireError::obsolete_done:  // [8166-4.6.2-b]
-    case WireError::bad_error:      // [8166-4.2.4-d]
+    case WireError::too_short:      // [8166-4.5-a] dropped silently
+    case WireError::obsolete_done:  // [8166-4.6.2-b] dropped silently
+    case WireError::bad_error:      // [8166-4.2.4-d] never answered
       return Answer::discard;
-    case WireError::bad_version: return Answer::err_vers;  // [8166-4.5.1-a]
+    case WireError::bad_version: return Answer::err_vers;  // [8166-4.5.1-a] the answer names the supported versions
     case WireError::bad_procedure:
     case WireError::bad_chunks:
     case WireError::too_many_segments:
     case WireError::xid_mismatch:
-    case WireError::obsolete_msgp:  // [8166-4.6.1-b]
+    case WireError::obsolete_msgp:  // [8166-4.6.1-b] obsolete
     case WireError::bad_direction:
-    case WireError::bad_option: return Answer::err_chunk;           // [8166-4.5.2-a]
-    case WireError::unsupported_option: return Answer::err_option;  // [v2-3.1-a] [xchar-4-a]
+    case WireError::bad_option: return Answer::err_chunk;           // [8166-4.5.2-a] malformed headers
+    case WireError::unsupported_option: return Answer::err_option;  // [v2-3.1-a] [xchar-4-a] RDMA2_ERR_INVAL_OPTION
   }
   return Answer::discard;
 }

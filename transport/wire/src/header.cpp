@@ -11,7 +11,7 @@ namespace rpcrdma::wire {
 namespace {
 
 DecodeResult decode_error_body(Reader& in, std::size_t message_size, Header& out) noexcept {
-  out.direction = Direction::reply;  // [v2-4.2.2-b]
+  out.direction = Direction::reply;  // [v2-4.2.2-b] an error is a reply
   out.error = static_cast<ErrorKind>(in.u32());
   switch (out.error) {
     case ErrorKind::vers:
@@ -22,9 +22,9 @@ DecodeResult decode_error_body(Reader& in, std::size_t message_size, Header& out
     case ErrorKind::invalid_option:
       if (out.version >= kVersionTwo) break;
       return WireError::bad_error;
-    default: return WireError::bad_error;  // [8166-4.5-g]
+    default: return WireError::bad_error;  // [8166-4.5-g] malformed
   }
-  if (!in.ok()) return WireError::bad_error;  // [8166-4.5-g]
+  if (!in.ok()) return WireError::bad_error;  // [8166-4.5-g] malformed
   return message_size - in.remaining();
 }
 
@@ -49,7 +49,7 @@ DecodeResult decode_lists(Reader& in, std::size_t message_size, const DecodeLimi
   if (const auto error = decode_chunks(in, out.chunks, limits.max_segments)) return *error;
   const std::size_t length = message_size - in.remaining();
   if (out.procedure == Procedure::nomsg) {
-    // [8166-4.2.4-a] some chunk list holds the payload
+    // [8166-4.2.4-a] an RDMA_NOMSG must have a chunk, which holds the payload
     if (out.chunks.empty()) return WireError::bad_chunks;
   } else if (const auto error = check_payload(in, out)) {
     return *error;
@@ -67,18 +67,18 @@ DecodeResult decode_optional(Reader& in, std::size_t message_size, Header& out) 
   return message_size - in.remaining();
 }
 
-/// What encode() refuses to send.
+/// False for a header that encode() refuses.
 bool sendable(const Header& header) noexcept {
   const bool two = header.version >= kVersionTwo;
   switch (header.procedure) {
     case Procedure::msg: return true;
-    case Procedure::nomsg: return !header.chunks.empty();  // [8166-4.2.4-a]
+    case Procedure::nomsg: return !header.chunks.empty();  // [8166-4.2.4-a] a chunk must hold the payload
     case Procedure::optional: return two;
     case Procedure::error:
       return header.error == ErrorKind::vers || header.error == ErrorKind::chunk ||
              (two && header.error == ErrorKind::invalid_option);
-    case Procedure::msgp:                // [8166-4.6.1-a]
-    case Procedure::done: return false;  // [8166-4.6.2-a]
+    case Procedure::msgp:                // [8166-4.6.1-a] never sent
+    case Procedure::done: return false;  // [8166-4.6.2-a] never sent
   }
   return false;
 }
@@ -112,11 +112,11 @@ void make_error(const Header& bad, std::uint32_t granted_credits, ErrorKind kind
   const std::uint32_t xid = bad.xid;
   const std::uint32_t version = bad.version;  // `out` may be `bad`
   out.clear();
-  out.xid = xid;          // [8166-4.5-d]
-  out.version = version;  // [8166-4.5-e]
+  out.xid = xid;          // [8166-4.5-d] the XID of the refused message
+  out.version = version;  // [8166-4.5-e] the version of the refused message
   out.credits = granted_credits;
   out.procedure = Procedure::error;
-  out.direction = Direction::reply;  // [v2-4.2.2-b]
+  out.direction = Direction::reply;  // [v2-4.2.2-b] an error is a reply
   out.error = kind;
 }
 
@@ -151,11 +151,12 @@ DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits) {
   out.version = in.u32();
   out.credits = in.u32();
   out.procedure = static_cast<Procedure>(in.u32());
-  // An RDMA_ERROR may be shorter than the smallest header, and has the version of the message that it refuses.
+  // An RDMA_ERROR may be shorter than the smallest header of other messages. Its version is that of the message that
+  // its sender refuses.
   if (out.procedure == Procedure::error) return decode_error_body(in, message.size(), out);
-  // [8166-4.5-a] discarded before it is parsed
+  // [8166-4.5-a] a message shorter than a header is discarded
   if (message.size() < kMinHeader) return WireError::too_short;
-  // [8166-4.2.2-a] only versions that this receiver accepts
+  // [8166-4.2.2-a] refuses versions that this receiver does not support
   if (out.version < limits.lowest_version || out.version > limits.highest_version) return WireError::bad_version;
   const bool two = out.version >= kVersionTwo;
   switch (out.procedure) {
@@ -188,16 +189,17 @@ std::size_t encoded_size(const Header& header) noexcept {
 void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out,
                    const DecodeLimits& accepted) noexcept {
   make_error(bad, granted_credits, ErrorKind::vers, out);
-  out.lowest_version = accepted.lowest_version;  // [8166-4.5.1-a]
+  out.lowest_version = accepted.lowest_version;  // [8166-4.5.1-a] the supported versions
   out.highest_version = accepted.highest_version;
 }
 
 void make_err_chunk(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept {
-  make_error(bad, granted_credits, ErrorKind::chunk, out);  // [8166-4.5.2-a] [v2-4.2.3-a]
+  // [8166-4.5.2-a] [v2-4.2.3-a] ERR_CHUNK or RDMA2_ERR_BAD_HEADER
+  make_error(bad, granted_credits, ErrorKind::chunk, out);
 }
 
 void make_err_option(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept {
-  make_error(bad, granted_credits, ErrorKind::invalid_option, out);  // [v2-3.1-a]
+  make_error(bad, granted_credits, ErrorKind::invalid_option, out);  // [v2-3.1-a] RDMA2_ERR_INVAL_OPTION
 }
 
 }  // namespace rpcrdma::wire

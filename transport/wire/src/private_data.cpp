@@ -27,7 +27,7 @@ std::uint32_t advertised_size(std::uint32_t size) noexcept {
 std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept {
   std::array<std::byte, kPrivateDataSize> out{};
   Writer writer(out);
-  writer.u32(kFormatIdentifier);  // [8797-4-c]
+  writer.u32(kFormatIdentifier);  // [8797-4-c] identifier, version, flags, two sizes
   writer.u8(kFormatVersion);
   writer.u8(data.remote_invalidation ? kRemoteInvalidationFlag : 0);  // [8797-4-a] reserved bits are zero
   writer.u8(encode_size(data.send_size));
@@ -36,25 +36,28 @@ std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept
 }
 
 std::optional<PrivateData> find_private_data(Octets received) noexcept {
-  // [8797-5.2-b] at any offset; [8797-5.2-c] only where the whole structure fits
+  // [8797-5.2-b] the structure may begin at any offset; [8797-5.2-c] the whole structure must fit
   for (; received.size() >= kPrivateDataSize; received = received.subspan(1)) {
     Reader reader(received);
     if (reader.u32() != kFormatIdentifier || reader.u8() != kFormatVersion) continue;
     PrivateData out;
-    out.remote_invalidation = (reader.u8() & kRemoteInvalidationFlag) != 0;  // [8797-4-a]
+    out.remote_invalidation = (reader.u8() & kRemoteInvalidationFlag) != 0;  // [8797-4-a] the reserved bits are ignored
     out.send_size = decode_size(reader.u8());
     out.receive_size = decode_size(reader.u8());
     return out;
   }
-  return std::nullopt;  // [8797-5.1-a] [8797-5.2-a]
+  return std::nullopt;  // [8797-5.1-a] [8797-5.2-a] the receiver assumes the defaults
 }
 
 // [8166-3.3.2-b] [8167-4.2-a] the reverse direction uses the same two values
 Thresholds negotiate(const PrivateData& ours, const PrivateData& peers) noexcept {
   Thresholds out;
-  out.send = std::min(advertised_size(ours.send_size), advertised_size(peers.receive_size));     // [8797-4.2-b]
-  out.receive = std::min(advertised_size(peers.send_size), advertised_size(ours.receive_size));  // [8797-4.2-c]
-  out.remote_invalidation = ours.remote_invalidation && peers.remote_invalidation;  // [8797-4.1-a] [8797-4.1-c]
+  // [8797-4.2-b] the smaller of both sizes
+  out.send = std::min(advertised_size(ours.send_size), advertised_size(peers.receive_size));
+  // [8797-4.2-c] the smaller of both sizes
+  out.receive = std::min(advertised_size(peers.send_size), advertised_size(ours.receive_size));
+  // [8797-4.1-a] [8797-4.1-c] both sides must set R
+  out.remote_invalidation = ours.remote_invalidation && peers.remote_invalidation;
   return out;
 }
 

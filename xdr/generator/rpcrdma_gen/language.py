@@ -138,7 +138,7 @@ def tokenize(text):
             raise SourceError(line, f"unexpected character {text[at]!r}")
         lexeme = found.group()
         if found["marker"]:
-            line = int(found["number"]) - 1  # the end of this line counts as well
+            line = int(found["number"]) - 1  # the newline at the end of this line is counted below
         elif found["word"] or found["value"] or found["sign"]:
             tokens.append(Token(lexeme, line))
         elif found["comment"]:

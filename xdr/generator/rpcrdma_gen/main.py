@@ -13,11 +13,11 @@ DESCRIPTION = """\
 Generates C++ for librpcrdma from a file in the RPC language, as rpcgen reads it. For NAME.x it writes NAME.h and
 NAME_xdr.cpp (types and XDR routines, from rpcgen) and NAME.rpcrdma.hpp (one Procedure type for each procedure).
 
-Comments on the line of a member or procedure annotate what the language cannot say:
+Comments on the line of a member or procedure state what the language cannot express:
   /* rpcrdma: idempotent */          a procedure that may be run again when a call is resent
   /* rpcrdma: auth sys */            a procedure that requires AUTH_SYS
   /* rpcrdma: max 100 */             bound of a member that has none: bytes, or elements of an array or a linked list
-  /* rpcrdma: max args.count */      the same, given by a member of the argument
+  /* rpcrdma: max args.count */      the same; the bound is a member of the argument
   /* rpcrdma: name NAME */           another C++ name of a procedure or, after its number, of a program
 Types: bulk_data is a DDP-eligible opaque<>, text_data a string<> that is not copied."""
 EXAMPLE = "For example: rpcrdma-gen --output generated hello.x"

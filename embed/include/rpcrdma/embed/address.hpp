@@ -11,7 +11,7 @@
 
 namespace rpcrdma {
 
-/// How the calls of a service are transported.
+/// The transport of the calls of a service.
 struct Carrier {
   bool tcp = false;  ///< record marking over TCP (RFC 5531 section 11) instead of RPC-over-RDMA
   fabric::Provider provider = fabric::Provider::automatic;  ///< the RDMA fabric
@@ -25,7 +25,7 @@ struct Address {
 };
 
 /// Parses "[FABRIC@]HOST[:PORT]": FABRIC is auto (the default), verbs, iwarp or tcp; an IPv6 address with a port is in
-/// brackets. Throws std::invalid_argument with one line that says what is wrong.
+/// brackets. Throws std::invalid_argument with one line that names the error.
 RPCRDMA_EXPORT Address parse_address(std::string_view text);
 
 }  // namespace rpcrdma

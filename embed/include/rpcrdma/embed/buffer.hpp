@@ -12,21 +12,21 @@
 namespace rpcrdma {
 
 namespace embed {
-/// The fabric and pool of a client's registered memory. The order matters: the last member is destroyed first.
+/// The fabric and pool of a client's registered memory. The order of the members is the reverse order of destruction.
 struct Memory {
-  std::shared_ptr<Loop> loop;  // null: the context is the application's
+  std::shared_ptr<Loop> loop;  // null if the application provides the io_context
   std::unique_ptr<fabric::Fabric> fabric;
   std::unique_ptr<memory::Pool> pool;
 };
 }  // namespace embed
 
-/// Registered memory that Client::allocate() or Client::adopt() returned, for any number of calls, one at a time.
-/// Move-only; empty when default-constructed or moved from. It may outlive the client. If the client has a thread of
-/// its own, any thread may destroy the memory, else only the thread of the client's io_context.
+/// Registered memory from Client::allocate() or Client::adopt(), for any number of calls, one at a time. Move-only.
+/// Empty when default-constructed or moved from. It may outlive the client. If the client has a thread of its own, any
+/// thread may destroy the Buffer, otherwise only the thread of the client's io_context.
 class RPCRDMA_EXPORT Buffer {
  public:
   Buffer() noexcept = default;
-  /// For Client.
+  /// Called by Client.
   Buffer(std::shared_ptr<embed::Memory> memory, memory::RegisteredBuffer buffer) noexcept
       : memory_(std::move(memory)), buffer_(std::move(buffer)), ref_(buffer_.ref()) {}
   Buffer(Buffer&& other) noexcept

@@ -16,10 +16,10 @@
 
 namespace rpcrdma {
 
-/// What a coroutine handler returns.
+/// The return type of a coroutine handler.
 template <class T>
 using awaitable = boost::asio::awaitable<T>;
-/// See rpc::ServerCall.
+/// Another name for rpc::ServerCall.
 template <rpc::Procedure P>
 using ServerCall = rpc::ServerCall<P>;
 using rpc::AcceptStat;

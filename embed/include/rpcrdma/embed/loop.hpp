@@ -15,14 +15,14 @@ namespace rpcrdma::embed {
 class RPCRDMA_EXPORT Loop {
  public:
   explicit Loop(Polling polling = {}) : runner_(context_, polling) {}
-  /// Joins the thread. May run on the thread itself, when it ends and drops `keep`.
+  /// Joins the thread. May run on the thread itself, when the thread ends and drops `keep`.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   boost::asio::io_context& context() noexcept { return context_; }
-  /// Starts the thread. It keeps `keep` until it ends, so a handler on this thread may drop the last other owner of the
-  /// Loop.
+  /// Starts the thread, which keeps `keep` until it ends. Therefore a handler on this thread may drop the last other
+  /// reference to the owner of the Loop.
   void start(std::shared_ptr<void> keep = {});
   /// Lets the thread end when it has no work left.
   void release() noexcept { guard_.reset(); }
@@ -30,7 +30,7 @@ class RPCRDMA_EXPORT Loop {
   void stop() noexcept { context_.stop(); }
   /// Waits for the end of the thread, after release() or stop(). On the thread itself, returns at once.
   void join() noexcept;
-  /// True from start() until join() has waited.
+  /// True from start() until the end of join().
   bool running() const noexcept { return thread_.joinable(); }
   /// How the thread has waited. Any thread.
   Runner::Counters waits() const noexcept { return runner_.counters(); }

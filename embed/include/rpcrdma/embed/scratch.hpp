@@ -11,35 +11,35 @@
 namespace rpcrdma {
 
 /// Memory that a result may point to, valid until the reply has been encoded. A handler receives a Scratch as its
-/// second parameter. The memory is reused from call to call; only beyond 1 KiB is memory allocated. Not synchronized.
+/// second parameter. The memory is reused from call to call; only memory beyond 1 KiB is allocated. Not synchronized.
 class Scratch {
  public:
   Scratch() = default;
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// The formatted text, with a terminating zero: for a text_data, or a `string<>` as rpcgen declares it.
+  /// The formatted text with a terminating zero, for a text_data, or a `string<>` as rpcgen declares it.
   template <class... Args>
   char* format(fmt::format_string<Args...> format, Args&&... args) {
     fmt::memory_buffer text;
     fmt::vformat_to(std::back_inserter(text), format, fmt::make_format_args(args...));
     return copy({text.data(), text.size()});
   }
-  /// A copy with a terminating zero.
+  /// A copy of `text` with a terminating zero.
   char* copy(std::string_view text) {
     char* const at = array<char>(text.size() + 1).data();
     std::memcpy(at, text.data(), text.size());
     at[text.size()] = '\0';
     return at;
   }
-  /// `count` elements, all zero: for an array as rpcgen declares it.
+  /// An array of `count` elements, all zero, for an array as rpcgen declares it.
   template <class T>
   requires std::is_trivial_v<T> std::span<T> array(std::size_t count) {
     void* const at = memory_.allocate(count * sizeof(T), alignof(T));
     std::memset(at, 0, count * sizeof(T));
     return {static_cast<T*>(at), count};
   }
-  /// Frees all memory; called when the reply has been encoded.
+  /// Frees all memory. Called when the reply has been encoded.
   void release() noexcept { memory_.release(); }
 
  private:

@@ -35,7 +35,7 @@ struct Attributes {
   std::uint64_t size = 0;  ///< bytes
   std::uint64_t used = 0;  ///< bytes on the disk
   Device device;
-  std::uint64_t fsid = 0;  ///< identifies the export; a file system of the server leaves it 0
+  std::uint64_t fsid = 0;  ///< identifies the export; the file systems of the server set it to 0
   std::uint64_t fileid = 0;
   Time atime;
   Time mtime;
@@ -50,7 +50,7 @@ struct WccAttributes {
 };
 inline WccAttributes wcc_of(const Attributes& a) noexcept { return {a.size, a.mtime, a.ctime}; }
 
-/// wcc_data. `before` is set only if it was read atomically with the change, as far as this server can tell.
+/// wcc_data. `before` is set only if, as far as this server can tell, it was read atomically with the change.
 struct Wcc {
   std::optional<WccAttributes> before;
   std::optional<Attributes> after;
@@ -62,7 +62,7 @@ struct SetTime {
   Time value;  ///< the time, if `how` is client
 
   static SetTime to(Time time) noexcept { return {How::client, time}; }
-  /// True if the time is to be changed.
+  /// True if the request changes the time.
   explicit operator bool() const noexcept { return how != How::keep; }
 };
 

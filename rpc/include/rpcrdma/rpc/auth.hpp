@@ -10,12 +10,12 @@
 
 namespace rpcrdma::rpc {
 
-/// How a caller identifies itself (RFC 5531 section 8.2). Only none and sys are understood.
+/// How a caller identifies itself (RFC 5531 section 8.2). This implementation supports only `none` and `sys`.
 enum class AuthFlavor : std::uint32_t { none = 0, sys = 1, short_hand = 2, dh = 3, gss = 6, tls = 7 };
 
-/// Most bytes of a machine name in AUTH_SYS (RFC 5531 appendix A).
+/// The most bytes of a machine name in AUTH_SYS (RFC 5531 appendix A).
 inline constexpr std::uint32_t kMaxMachineName = 255;
-/// Most groups in AUTH_SYS (RFC 5531 appendix A).
+/// The most groups in AUTH_SYS (RFC 5531 appendix A).
 inline constexpr std::uint32_t kMaxGids = 16;
 
 /// The identity of a caller. Copyable, of fixed size. The fields after `flavor` are used for AUTH_SYS only.
@@ -23,7 +23,7 @@ class RPCRDMA_EXPORT Credential {
  public:
   /// AUTH_NONE.
   Credential() noexcept = default;
-  /// AUTH_SYS. Truncates the machine name and the list of gids to what the protocol allows.
+  /// AUTH_SYS. Truncates the machine name and the list of gids to the limits of the protocol.
   static Credential sys(std::uint32_t uid, std::uint32_t gid, std::span<const std::uint32_t> gids = {},
                         std::string_view machine = {}, std::uint32_t stamp = 0) noexcept;
   /// AUTH_SYS of this process: its effective ids, its groups, the host name.
@@ -52,7 +52,7 @@ class RPCRDMA_EXPORT Credential {
 
 /// The credential that a procedure requires.
 enum class AuthRequirement : std::uint8_t {
-  none,  ///< any credential of a known flavor; NULL procedures take every flavor
+  none,  ///< any credential of a supported flavor; NULL procedures accept every flavor
   sys,   ///< AUTH_SYS or stronger; else AUTH_ERROR with AUTH_TOOWEAK
 };
 

@@ -24,11 +24,11 @@ namespace rpcrdma::rpc {
 
 /// Defaults of a client's calls.
 struct ClientOptions {
-  Credential credential{};                    ///< for calls that name no credential
+  Credential credential{};                    ///< for calls whose CallOptions have no credential
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
-  /// If set, calls may be made and cancelled on any thread; each takes a lock, and a call made on a thread other than
-  /// the io_context's is posted. The object must keep the io_context alive; the client holds a reference to it as long
-  /// as it may use the io_context.
+  /// If set, calls may be made and cancelled on any thread. Each call then takes a lock, and a call made on a thread
+  /// other than the io_context's is posted. The object must keep the io_context alive; the client holds a reference to
+  /// it as long as it may use the io_context.
   std::shared_ptr<void> context_owner{};
 };
 
@@ -39,7 +39,7 @@ struct CallOptions {
   /// If empty, ClientOptions::credential is used.
   std::optional<Credential> credential;
   /// Registered memory for the DDP-eligible results: one list of buffers per result, in order, each large enough for
-  /// the largest possible result (RFC 8166 section 4.3.2.2). A successful call leaves its data there
+  /// the largest possible result (RFC 8166 section 4.3.2.2). A successful call leaves the data of the result there
   /// (bulk_kind::placed), whether the server used RDMA Write or sent the data in the message. Without such memory the
   /// data stays in the message. The memory belongs to the caller, which must not use it until the call completes.
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
@@ -61,7 +61,7 @@ struct CallOptions {
 /// the requester must exist until then.
 class RPCRDMA_EXPORT Client {
  public:
-  /// `executor`: the io_context of the requester. `requester` outlives this object and its calls.
+  /// `executor`: the executor of the requester's io_context. `requester` must outlive this object and its calls.
   Client(transport::Requester& requester, ClientCore::Executor executor, ClientOptions options = {})
       : core_(std::make_shared<ClientCore>(requester, std::move(executor), options.context_owner)),
         options_(std::move(options)) {}
@@ -73,12 +73,12 @@ class RPCRDMA_EXPORT Client {
 
   /// The executor of the requester's io_context.
   ClientCore::Executor get_executor() const noexcept { return core_->executor(); }
-  /// Runs `handler` on the client's thread once no call is in progress, perhaps before this returns. A later handler
-  /// replaces an earlier handler that has not run.
+  /// Runs `handler` on the client's thread once no call is in progress, perhaps before this function returns. A later
+  /// handler replaces an earlier handler that has not run.
   void when_idle(UniqueFunction<void()> handler) { core_->when_idle(std::move(handler)); }
   /// The requester given to the constructor.
   transport::Requester& requester() noexcept { return core_->requester(); }
-  /// The credential of calls that name no credential.
+  /// The credential of calls whose CallOptions have no credential.
   const Credential& credential() const noexcept { return options_.credential; }
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
@@ -100,7 +100,7 @@ class RPCRDMA_EXPORT Client {
         },
         token, std::move(call));
   }
-  /// The same without options.
+  /// As async_call() above, with default options.
   template <Procedure P, class Token>
   auto async_call(const typename P::Args& args, Token&& token) {
     return async_call<P>(args, CallOptions{}, std::forward<Token>(token));

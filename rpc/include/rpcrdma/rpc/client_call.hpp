@@ -20,15 +20,15 @@ namespace rpcrdma::rpc {
 
 class ClientCore;
 
-/// One RPC of a client, pooled. The message is encoded when the call is made, so the arguments are not needed
-/// afterwards; bulk data is referenced. The transport gets the same bytes each time it asks for the message.
+/// One RPC of a client, pooled. The message is encoded when the call is made: the arguments are not needed afterwards,
+/// but the message refers to bulk data. The transport receives the same bytes each time it asks for the message.
 class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
  public:
   /// `in` is positioned at the results on success, and is null on failure.
   using Completion = UniqueFunction<void(error_code, xdr::Decoder* in), 192>;
   using Encode = bool (*)(xdr::Encoder& out, const void* args);
 
-  /// Writes the message. RpcError::unencodable if the arguments cannot be encoded.
+  /// Encodes the message. Fails with RpcError::unencodable if the arguments cannot be encoded.
   error_code prepare(const CallHeader& header, Encode encode_args, const void* args) noexcept;
   /// Copies a message that has been encoded elsewhere.
   void prepare(Octets message) noexcept;
@@ -50,11 +50,13 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   // For calls made on any thread.
   PostMemory post_memory_;
   error_code failed_;
-  std::uint64_t uses_ = 0;  // completed uses of this object; changes on the loop while the call is running
+  std::uint64_t uses_ =
+      0;  // completed uses of this object; changes on the event loop's thread while the call is running
 };
 
 /// The calls of one client, running and idle. Exists until the last of its calls has completed. All functions belong to
-/// the event loop; with a context owner, lease(), start() and the result of canceller() may be used on any thread.
+/// the event loop's thread; with a context owner, lease(), start() and the result of canceller() may be used on any
+/// thread.
 class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;
@@ -69,15 +71,15 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
     void operator()(ClientCall* call) const noexcept { core->give_back(*call); }
   };
   using Lease = std::unique_ptr<ClientCall, Return>;
-  /// Takes an idle call, to be prepared and started; the lease puts it back if it is not started.
+  /// Takes an idle call, to be prepared and started. The lease returns the call to the pool if it is not started.
   Lease lease();
-  /// Starts the call; `completion` runs once, after this returns, on the executor's thread. If `failed` is set, nothing
-  /// is sent, and the call completes with `failed`.
+  /// Starts the call. `completion` runs once, after this function returns, on the executor's thread. If `failed` is
+  /// set, nothing is sent, and the call completes with `failed`.
   void start(Lease call, error_code failed, ClientCall::Completion completion);
   void cancel(ClientCall& call) noexcept;
   bool any_thread() const noexcept { return context_owner_ != nullptr; }
 
-  /// Cancels one use of a pooled call; has no effect on later uses.
+  /// Cancels one use of a pooled call, without effect on later uses.
   struct Canceller {
     std::weak_ptr<ClientCore> core;
     ClientCall* call;
@@ -85,7 +87,7 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
     void operator()(boost::asio::cancellation_type) const;
   };
   Canceller canceller(ClientCall& call) noexcept { return {weak_from_this(), &call, call.uses_}; }
-  /// Cancels every call; the requester is not used afterwards.
+  /// Cancels every call. The requester is not used afterwards.
   void close() noexcept;
   void when_idle(UniqueFunction<void()> handler);
 

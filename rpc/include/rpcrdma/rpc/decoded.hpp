@@ -11,10 +11,10 @@
 
 namespace rpcrdma::rpc {
 
-/// Copies a message when a decoded value refers to it (xdr::MessageKeeper).
+/// Copies a message if a decoded value refers to the message (xdr::MessageKeeper).
 class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
  public:
-  /// Copies `from` the first time, and returns the copy, which belongs to this object.
+  /// Copies `from` at the first call, and returns the copy, which belongs to this object.
   const Payload* keep(const Payload& from) override;
   /// Releases the copy to the caller; null if no decoded value refers to the message.
   std::unique_ptr<std::byte[]> release() noexcept { return std::move(memory_); }
@@ -24,8 +24,8 @@ class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
   Payload copy_;
 };
 
-/// A decoded value of an rpcgen type and everything that it points to, freed by its XDR routine. Move-only; empty (all
-/// zero) when default-constructed or moved from. Pointers obtained from it stay valid when it is moved.
+/// A decoded value of an rpcgen type, with all memory that it points to; its XDR routine frees both. Move-only. Empty
+/// (all zero) when default-constructed or moved from. A move does not invalidate pointers obtained from the value.
 template <class T>
 class Decoded {
   static_assert(std::is_trivially_copyable_v<T>, "rpcgen makes plain structures");
@@ -47,14 +47,14 @@ class Decoded {
 
   /// The value. Valid as long as this object holds it.
   const T& operator*() const noexcept { return value_; }
-  /// The same.
+  /// The address of the value.
   const T* operator->() const noexcept { return &value_; }
-  /// The same.
+  /// The value, which the caller may change.
   T& operator*() noexcept { return value_; }
-  /// The same.
+  /// The address of the value, which the caller may change.
   T* operator->() noexcept { return &value_; }
 
-  /// Decodes the next value in `in`. On failure returns false and is empty.
+  /// Decodes the next value in `in`. On failure returns false, and this object is empty.
   bool decode(xdr::Decoder& in, Routine routine) noexcept {
     reset();
     routine_ = routine;

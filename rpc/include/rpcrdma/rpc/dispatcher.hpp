@@ -18,18 +18,19 @@
 
 namespace rpcrdma::rpc {
 
-/// One procedure that is served: its binding, the credential that it requires, and how to run it.
+/// One procedure that is served: its binding, the credential that it requires, and its handler.
 class RPCRDMA_EXPORT Registration {
  public:
   virtual ~Registration() = default;
   /// The binding of the procedure.
   virtual const ProcedureInfo& info() const noexcept = 0;
-  /// Decodes the arguments and runs the handler; false if the arguments cannot be decoded. If the cache attaches this
-  /// call to an equal call in progress, and the equal call ends without being run, `server` receives this call again.
+  /// Decodes the arguments and runs the handler; false if the arguments cannot be decoded. The cache may attach this
+  /// call to an equal call in progress. If the equal call then ends without being run, `server` receives this call
+  /// again.
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
-  /// Made when the procedure is called for the first time; null until then.
+  /// The statistics of the procedure; null until its first call.
   const ProcedureStatistics* statistics() const noexcept { return statistics_.get(); }
 
  protected:
@@ -45,12 +46,12 @@ class RPCRDMA_EXPORT Registration {
 
 /// Options of a Dispatcher.
 struct DispatcherOptions {
-  DuplicateCache* cache = nullptr;  ///< must outlive the dispatcher; without a cache, resent calls are run again
+  DuplicateCache* cache = nullptr;  ///< must outlive the dispatcher; null: no cache, and repeated calls are run again
   Log log;                          ///< copied
 };
 
 /// Serves calls on the thread of its transports' io_context. Handlers must be registered before the first call. Must
-/// outlive its transports and every ServerCall. Each thread has its own dispatcher; dispatchers may share a
+/// outlive its transports and every ServerCall. Each thread has its own dispatcher; several dispatchers may share a
 /// DuplicateCache.
 class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
  public:
@@ -60,9 +61,9 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  /// Serves P with `handler`: void(ServerCall<P>) or asio::awaitable<void>(ServerCall<P>), run on the loop, where it
-  /// must not block. The first procedure of a program's version adds its NULL procedure, which needs no credential. A
-  /// later registration of the same procedure replaces an earlier one.
+  /// Serves P with `handler`: void(ServerCall<P>) or asio::awaitable<void>(ServerCall<P>). The handler runs on the
+  /// event loop's thread and must not block. The first procedure of a program's version also adds its NULL procedure,
+  /// which needs no credential. A later registration of the same procedure replaces an earlier one.
   template <Procedure P, class Handler>
   void on(Handler handler, AuthRequirement auth = P::kInfo.auth);
 
@@ -71,11 +72,11 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   /// Totals since the start.
   struct Counters {
     std::uint64_t calls = 0;      ///< calls received
-    std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
-    std::uint64_t discarded = 0;  ///< messages that have no XID or are not calls; the transport answers them
+    std::uint64_t rejected = 0;   ///< calls answered without running a handler; duplicates are not counted
+    std::uint64_t discarded = 0;  ///< messages without an XID, or that are not calls; the transport answers them
     // Rejected calls by reason (RFC 5531 section 9):
-    std::uint64_t rpc_mismatch = 0;           ///< not RPC version 2
-    std::uint64_t bad_auth = 0;               ///< credential or verifier
+    std::uint64_t rpc_mismatch = 0;           ///< the RPC version is not 2
+    std::uint64_t bad_auth = 0;               ///< the credential or the verifier is refused
     std::uint64_t program_unavailable = 0;    ///< unknown program
     std::uint64_t program_mismatch = 0;       ///< unknown version of a program
     std::uint64_t procedure_unavailable = 0;  ///< unknown procedure
@@ -119,7 +120,7 @@ class TypedRegistration final : public Registration {
     try {
       invoke(ServerCall<P>(state));
     } catch (...) {
-      return true;  // unwinding has destroyed the ServerCall, which has answered SYSTEM_ERR
+      return true;  // unwinding has destroyed the ServerCall, whose destructor has answered SYSTEM_ERR
     }
     return true;
   }

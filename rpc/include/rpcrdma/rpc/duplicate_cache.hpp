@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The duplicate request cache: a non-idempotent call that a client sends again after the loss of its connection is
-// answered with the first reply instead of being run again.
+// The duplicate request cache. If a client sends a non-idempotent call again after the loss of its connection, the
+// server does not run the call again, but answers it with the first reply.
 #include <boost/asio/ip/address.hpp>
 #include <chrono>
 #include <cstddef>
@@ -24,22 +24,23 @@ struct DuplicateKey {
   std::uint32_t program = 0;      ///< program number
   std::uint32_t version = 0;      ///< program version
   std::uint32_t procedure = 0;    ///< procedure number
-  std::uint64_t checksum = 0;     ///< see checksum_of()
-  /// The caller's port over TCP, where clients keep it when they reconnect; 0 over RDMA, where the port changes.
+  std::uint64_t checksum = 0;     ///< the result of checksum_of()
+  /// The caller's port over TCP, as clients keep their port when they reconnect; 0 over RDMA, where the port changes.
   std::uint16_t port = 0;
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
 
-/// Checksum of the message after its XID (credential, verifier and arguments), without the DDP-eligible arguments,
-/// which are at `eligible`; their lengths are included. A client may reduce an argument when it sends a call and not
-/// when it sends the call again, as the new connection may have another inline threshold: the checksum is the same.
-/// Data in Read chunks has not been pulled yet.
+/// A checksum of the message after its XID (credential, verifier and arguments). It includes the lengths of the
+/// DDP-eligible arguments, which are at `eligible`, but not their data, which may be in Read chunks that have not been
+/// pulled yet. Thus the checksum stays the same if the client reduces an argument only in one of two transmissions, for
+/// example because the new connection has another inline threshold.
 RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call, std::span<const xdr::EligibleRange> eligible) noexcept;
 
 /// A repeated call that arrived while the first call was in progress.
 struct AttachedCall {
-  transport::IncomingCall* call;   ///< the repeated call
-  transport::CallHandler* server;  ///< serves `call`, on the thread of its context(), if the first call is not run
+  transport::IncomingCall* call;  ///< the repeated call
+  transport::CallHandler*
+      server;  ///< serves `call`, on the thread of the call's context(), if the first call is not run
 };
 
 /// Bounds of the cache; no RFC sets them.
@@ -61,22 +62,22 @@ class RPCRDMA_EXPORT DuplicateCache {
   DuplicateCache(const DuplicateCache&) = delete;
   DuplicateCache& operator=(const DuplicateCache&) = delete;
 
-  /// What the cache knows about a call.
+  /// The result of a look-up.
   enum class Found : std::uint8_t {
     nothing,      ///< run the call, then end it with complete() or forget()
-    in_progress,  ///< `call` has been attached: complete() or forget() of the first call returns it
+    in_progress,  ///< `call` has been attached to the first call, whose complete() or forget() returns it
     reply,        ///< answer the call with the reply
   };
-  /// Looks `key` up; an unknown key is entered as a call in progress.
+  /// Looks `key` up. An unknown key is entered as a call in progress.
   Found begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply);
-  /// The call of `key` has been run: keeps its reply message, from the XID on. Returns the attached calls; the caller
-  /// answers each with `reply`, on the thread of that call's context().
+  /// To be called when the call of `key` has been run. Keeps its reply message, from the XID on. Returns the attached
+  /// calls; the caller answers each with `reply`, on the thread of that call's context().
   std::vector<AttachedCall> complete(const DuplicateKey& key, Reply reply);
-  /// Removes `key`: its call has not been run, and the next equal call is run. Returns the attached calls; the caller
-  /// gives each to its `server` again.
+  /// To be called when the call of `key` has not been run. Removes `key`, so that the next equal call is run. Returns
+  /// the attached calls; the caller passes each to its `server` again.
   std::vector<AttachedCall> forget(const DuplicateKey& key);
 
-  /// Totals since the start; the first two are current values.
+  /// The first two are current values, the others totals since the start.
   struct Counters {
     std::size_t entries = 0;     ///< calls in the cache
     std::size_t bytes = 0;       ///< bytes of the kept replies, with overhead

@@ -5,15 +5,15 @@
 
 namespace rpcrdma::rpc {
 
-/// Why an RPC failed above the transport (RFC 5531 section 9). The error condition is retry for system_err and
-/// no_rpcbind, bug for garbage_args, bad_reduction and unencodable, and give_up for all others.
+/// Why an RPC failed above the transport (RFC 5531 section 9). The condition is `retry` for system_err and no_rpcbind,
+/// `bug` for garbage_args, bad_reduction and unencodable, and `give_up` for all others.
 enum class RpcError {
   program_unavailable = 1,  ///< PROG_UNAVAIL
   program_mismatch,         ///< PROG_MISMATCH: the server serves other versions
   procedure_unavailable,    ///< PROC_UNAVAIL
   garbage_args,             ///< GARBAGE_ARGS: the server could not decode the arguments
   system_err,               ///< SYSTEM_ERR: the server could not serve the call
-  rpc_mismatch,             ///< RPC_MISMATCH: the server does not speak RPC version 2
+  rpc_mismatch,             ///< RPC_MISMATCH: the server does not support RPC version 2
   auth_bad_credential,      ///< AUTH_ERROR: AUTH_BADCRED
   auth_rejected,            ///< AUTH_ERROR: AUTH_REJECTEDCRED
   auth_bad_verifier,        ///< AUTH_ERROR: AUTH_BADVERF or AUTH_REJECTEDVERF
@@ -23,7 +23,7 @@ enum class RpcError {
   bad_reduction,            ///< the server reduced an ineligible item, or did not reduce an item that it must reduce
   unencodable,              ///< the arguments have no XDR encoding
   no_rpcbind,               ///< no port was given, and the server's rpcbind does not answer
-  not_registered,           ///< the server's rpcbind does not know the program's version on this transport
+  not_registered,           ///< the server's rpcbind has no entry for the program's version on this transport
 };
 
 /// For the conversion to error_code.

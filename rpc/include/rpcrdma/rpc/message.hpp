@@ -12,7 +12,7 @@
 namespace rpcrdma::rpc {
 
 inline constexpr std::uint32_t kRpcVersion = 2;
-inline constexpr std::uint32_t kMaxAuthBody = 400;  // bytes of a credential or verifier
+inline constexpr std::uint32_t kMaxAuthBody = 400;  // the most bytes in the body of a credential or verifier
 
 enum class MessageType : std::uint32_t { call = 0, reply = 1 };
 enum class AcceptStat : std::uint32_t {
@@ -69,12 +69,12 @@ struct ReplyHeader {
 
 /// Encodes `header` with an AUTH_NONE verifier.
 RPCRDMA_EXPORT void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
-/// False if it is not a reply header. Verifiers of any flavor are skipped.
+/// Decodes a reply header; false if there is none. Skips verifiers of any flavor.
 RPCRDMA_EXPORT bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;
 /// The error that a reply header stands for; success for an accepted, successful call.
 RPCRDMA_EXPORT error_code outcome(const ReplyHeader& header) noexcept;
 
-/// Bytes of an accepted, successful reply before its results, with an AUTH_NONE verifier.
+/// The size of the header of an accepted, successful reply with an AUTH_NONE verifier: the results follow.
 inline constexpr std::uint32_t kReplyHeaderSize = 24;
 
 }  // namespace rpcrdma::rpc

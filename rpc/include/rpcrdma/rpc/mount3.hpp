@@ -9,7 +9,7 @@ namespace rpcrdma::rpc::mount3 {
 
 inline constexpr std::uint32_t kProgram = MOUNT3_PROGRAM;
 inline constexpr std::uint32_t kVersion = MOUNT3_VERSION;
-/// Bytes that a client provides for lists of unknown length (DUMP, EXPORT); no RFC sets this size.
+/// The bytes that a client provides for lists of unknown length (DUMP, EXPORT); no RFC sets this size.
 inline constexpr std::uint32_t kMaxList = 256 * 1024;
 
 namespace detail {

@@ -12,7 +12,7 @@ namespace rpcrdma::rpc::nfs3 {
 
 inline constexpr std::uint32_t kProgram = NFS3_PROGRAM;
 inline constexpr std::uint32_t kVersion = NFS3_VERSION;
-/// Longest READLINK path that a client provides memory for, in bytes: PATH_MAX; no RFC sets this size.
+/// The longest READLINK path for which a client provides memory, in bytes: PATH_MAX. No RFC sets this size.
 inline constexpr std::uint32_t kMaxPath = 4096;
 
 namespace detail {
@@ -41,8 +41,9 @@ inline ReplyBound readdirplus(const READDIRPLUS3args& args) noexcept {
 }
 }  // namespace detail
 
-// Name, number, eligible arguments, eligible results, idempotent, credential, bound. WRITE is idempotent: it writes the
-// same bytes at the same offset. SETATTR with a guard is not idempotent, nor is CREATE in a mode other than UNCHECKED.
+// The arguments are: name, number, name in the .x file, eligible arguments, eligible results, idempotent, credential,
+// bound. WRITE is idempotent: a repeated WRITE writes the same bytes at the same offset. SETATTR with a guard is not
+// idempotent, nor is CREATE in a mode other than UNCHECKED.
 #define RPCRDMA_NFS3(NAME, NUMBER, UPPER, IN, OUT, IDEMPOTENT, AUTH, BOUND)                                 \
   RPCRDMA_PROCEDURE(NAME, (kProgram, kVersion, NUMBER, #UPPER, IN, OUT, IDEMPOTENT, AuthRequirement::AUTH), \
                     UPPER##3args, xdr_##UPPER##3args, UPPER##3res, xdr_##UPPER##3res, BOUND)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Describes a remote procedure: numbers, types, XDR routines, and its Upper-Layer Binding (RFC 8166 section 6): which
-// items may be reduced, and how long its reply can be.
+// Describes a remote procedure: numbers, types, XDR routines, and its Upper-Layer Binding (RFC 8166 section 6): the
+// items that may be reduced, and the largest reply.
 #include <rpc/rpc.h>
 
 #include <array>
@@ -18,7 +18,7 @@ struct ProcedureInfo {
   std::uint32_t program = 0;  ///< program number
   std::uint32_t version = 0;  ///< program version
   std::uint32_t number = 0;   ///< procedure number
-  std::string_view name;      ///< for log lines and error messages
+  std::string_view name;      ///< the name in log lines and error messages
   /// The number of DDP-eligible items (bulk_data) in the arguments.
   std::uint8_t eligible_arguments = 0;
   std::uint8_t eligible_results = 0;  ///< DDP-eligible items in the results; at most kMaxEligibleResults
@@ -27,25 +27,25 @@ struct ProcedureInfo {
   AuthRequirement auth = AuthRequirement::none;  ///< checked before the handler runs
 };
 
-/// Most DDP-eligible results that a procedure may have; no RFC sets this limit.
+/// The most DDP-eligible results that a procedure may have; no RFC sets this limit.
 inline constexpr std::size_t kMaxEligibleResults = 4;
 
 /// The largest reply that a call can have: bytes of the RPC message with its header.
 struct ReplyBound {
-  std::uint32_t fixed = 0;  ///< everything but the eligible results; their count words are included
-  /// The padded size of each eligible result, in order: part of the message if the result is not reduced.
+  std::uint32_t fixed = 0;  ///< bytes of the message without the eligible results, but with their count words
+  /// The padded size of each eligible result, in order. If a result is not reduced, its size is added to `fixed`.
   std::array<std::uint32_t, kMaxEligibleResults> bulk{};
 };
 
-/// `size`, or the size of the largest possible message if that is smaller. For max_reply() of generated procedures,
+/// Returns the smaller of `size` and the size of the largest possible message. For max_reply() of generated procedures,
 /// which computes in 64 bits.
 constexpr std::uint32_t saturated(std::uint64_t size) noexcept {
   return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
 }
-/// The size of an opaque with its pad.
+/// The size of an opaque of `size` bytes with its pad.
 constexpr std::uint64_t padded(std::uint64_t size) noexcept { return (size + 3) & ~std::uint64_t{3}; }
-/// The bound that a count in the arguments sets for a part of the reply: 0 if the count is negative, and at most the
-/// size of the largest message.
+/// The bound that a count in the arguments sets for a part of the reply. It is 0 if the count is negative, and at most
+/// the size of the largest message.
 template <std::integral T>
 constexpr std::uint64_t bound_of(T value) noexcept {
   return value < T{} ? 0 : saturated(static_cast<std::uint64_t>(value));

@@ -20,10 +20,10 @@ struct CallOptions;
 class ReverseCalls;
 
 struct ReverseOptions {
-  Credential credential{};                    ///< for calls that name no credential
+  Credential credential{};                    ///< for calls whose CallOptions have no credential
   std::chrono::milliseconds timeout{10'000};  ///< for calls without a deadline
-  /// Most calls in progress through one handle and its copies; in addition, at most 1024 calls of a connection may wait
-  /// for a credit. Calls beyond either limit fail with BaseError::out_of_memory.
+  /// The most calls in progress through one handle and its copies. In addition, at most 1024 calls of a connection may
+  /// wait for a credit. Calls beyond either limit fail with BaseError::out_of_memory.
   std::uint32_t max_calls = 1024;
 };
 
@@ -34,8 +34,8 @@ struct ReverseRegistry {
   std::set<ReverseCalls*> all;
 };
 
-/// State shared by the copies of a ReverseClient. Usable on any thread, unless noted. The thread of the connection
-/// destroys it after the last reference is gone.
+/// State that the copies of a ReverseClient share. Usable on any thread, unless noted. It is destroyed on the
+/// connection's thread after the last reference is gone.
 class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;
@@ -44,7 +44,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   /// On the thread of `call`.
   static std::shared_ptr<ReverseCalls> make(transport::IncomingCall& call, ReverseOptions options);
   ~ReverseCalls();
-  /// Ends the calls: the io_context is being destroyed.
+  /// Ends the calls. To be called when the io_context is being destroyed.
   void abandon() noexcept;
 
   Executor executor() const noexcept { return executor_; }
@@ -55,7 +55,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
 
   /// A call that may be cancelled. On the connection's thread.
   struct Ticket {
-    ClientCall* call = nullptr;  // while it is in progress
+    ClientCall* call = nullptr;  // null unless the call is in progress
     bool cancelled = false;
   };
   /// An encoded call, still without its XID.
@@ -68,7 +68,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   };
   Prepared prepare(const ProcedureInfo& info, const ReplyBound& bound, const CallOptions& options, Encode encode_args,
                    const void* args) const;
-  /// `completion` runs once, after this returns, on the connection's thread.
+  /// `completion` runs once, after this function returns, on the connection's thread.
   void start(Prepared call, ClientCall::Completion completion);
   void cancel(const std::shared_ptr<Ticket>& ticket);
 
@@ -81,7 +81,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   const std::shared_ptr<ReverseRegistry> registry_;
   ReverseOptions options_;
   std::shared_ptr<transport::ReverseRequester> requester_;
-  error_code dead_;                      // if set, why there is no requester
+  error_code dead_;                      // if set, there is no requester, for this reason
   std::shared_ptr<ClientCore> core_;     // null without a requester
   std::atomic<std::uint32_t> calls_{0};  // number of calls in progress
 };

@@ -23,15 +23,15 @@
 namespace rpcrdma::rpc {
 
 /// A handle to the client at the other end of a connection. Copies share one state. When the connection ends, the
-/// handle stays valid but is dead: calls fail with TransportError::connection_lost, including those in progress. The
-/// client's next connection has a handle of its own. Copy the handle and make calls on any thread while the io_context
-/// of the connection exists; destroy the handle at any time.
+/// handle stays valid but is dead: all calls fail with TransportError::connection_lost, including those in progress.
+/// The client's next connection needs another handle. The handle may be copied, and calls may be made, on any thread
+/// while the io_context of the connection exists; the handle may be destroyed at any time.
 ///
-/// With RPC-over-RDMA version one reverse calls are short (RFC 8167 section 5.3): the call, and the largest reply that
-/// P's bound allows, fit the inline thresholds of the connection together with a transport header of 28 bytes. With
-/// version two they may be long once the client has announced that it takes chunks (BKRQSUP_GENL), which it does before
-/// its second call. Nothing is placed directly: eligible items travel in the message. At most
-/// ConnectionOptions::reverse_credits calls are in flight at once; further calls wait in order.
+/// With RPC-over-RDMA version one, reverse calls are short (RFC 8167 section 5.3): the call, and the largest reply that
+/// P's bound allows, must fit the inline thresholds of the connection together with a transport header of 28 bytes.
+/// With version two they may be long if the client has announced that it accepts chunks (BKRQSUP_GENL); a client
+/// announces this before its second call. Eligible items are never placed directly: they are part of the message. At
+/// most ConnectionOptions::reverse_credits calls are in flight at once; further calls wait in order.
 class ReverseClient {
  public:
   /// A handle without a client: only assignment, destruction and operator bool are allowed.
@@ -50,13 +50,14 @@ class ReverseClient {
   /// The executor of the connection. Any thread.
   ClientCore::Executor get_executor() const noexcept { return calls_->executor(); }
 
-  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>); completes on the handler's executor or, if
-  /// it has none, on the connection's executor. A call made on a thread other than the connection's is posted. `args`
-  /// is needed only until this function returns. Calls in progress keep the state alive: the handle may be destroyed.
-  /// Emit the signal of the token's cancellation slot where the handler runs. Errors, beside those of
-  /// Client::async_call(): TransportError::call_too_long and reply_too_long (a message that could exceed what the
-  /// client takes; nothing has been sent), connection_lost, reverse_disabled (over TCP), BaseError::out_of_memory (more
-  /// than ReverseOptions::max_calls) and invalid_argument (memory for results, which reverse calls cannot use).
+  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). The handler runs on its associated
+  /// executor, by default on the connection's executor. A call made on a thread other than the connection's is posted.
+  /// `args` is needed only until this function returns. Calls in progress keep the state alive: the handle may be
+  /// destroyed. Emit the signal of the token's cancellation slot on the executor on which the handler runs. Errors, in
+  /// addition to those of Client::async_call(): TransportError::call_too_long and reply_too_long (the call, or its
+  /// largest reply, is too long for the client; nothing has been sent), connection_lost, reverse_disabled (over TCP),
+  /// BaseError::out_of_memory (more than ReverseOptions::max_calls) and invalid_argument (memory for results, which
+  /// reverse calls cannot use).
   template <Procedure P, class Token = boost::asio::deferred_t>
   auto call(const typename P::Args& args, const CallOptions& options, Token&& token = Token()) const {
     ReverseCalls::Prepared prepared = calls_->prepare(P::kInfo, P::max_reply(args), options, &encode_args<P>, &args);
@@ -66,7 +67,7 @@ class ReverseClient {
         },
         token, std::move(prepared));
   }
-  /// The same without options.
+  /// As call() above, with default options.
   template <Procedure P, class Token = boost::asio::deferred_t>
   requires(!std::is_same_v<std::remove_cvref_t<Token>, CallOptions>) auto call(const typename P::Args& args,
                                                                                Token&& token = Token()) const {

@@ -13,30 +13,30 @@
 
 namespace rpcrdma::rpc {
 
-/// How a client serves the calls of its server.
+/// Options of a client that serves calls of its server.
 struct ReverseHandlersOptions {
-  /// Most calls of the server in progress at once; 0, or a larger number, means ConnectionOptions::reverse_credits.
+  /// The most calls of the server in progress at once; 0, or a larger number, means ConnectionOptions::reverse_credits.
   std::uint32_t credits = 0;
-  /// Runs on the client's thread on each new connection, including the first. It usually makes the call that tells the
-  /// server that it may call back on this connection (RFC 8167 section 6). Handlers of an earlier connection may still
+  /// Runs on the client's thread for each new connection, including the first. It usually makes the call that tells the
+  /// server that it may send calls on this connection (RFC 8167 section 6). Handlers of an earlier connection may still
   /// be running.
   UniqueFunction<void()> announce{};
-  /// Bytes of chunks that calls of the server may hold at once, and the size of the largest chunk; long calls may hold
-  /// as many bytes again. 0 allows only calls without chunks. RPC-over-RDMA version one has no reverse calls with
-  /// chunks.
+  /// The most bytes of chunks that calls of the server may hold at once, and the size of the largest chunk. Long calls
+  /// may hold as many bytes again. 0 allows only calls without chunks. RPC-over-RDMA version one has no reverse calls
+  /// with chunks.
   std::uint32_t bulk_budget = 1u << 20;
   Log log{};  ///< copied
 };
 
 /// Serves reverse calls on the connections of one transport::Client, on its thread. While this object exists, the
-/// client reconnects when its connection is lost, even if no call of its own waits; the client's first call makes the
-/// first connection. Destroy this object after the client, on the client's thread or when no thread runs the
-/// io_context. Calls that handlers still hold then stay valid; their replies are dropped.
+/// client reconnects when its connection is lost, even if it has no waiting call; its first call makes the first
+/// connection. Destroy this object after the client, on the client's thread or when no thread runs the io_context.
+/// Calls that handlers still hold then stay valid; their replies are dropped.
 ///
 /// Handlers have the forms that Dispatcher::on() accepts. With RPC-over-RDMA version one, calls and replies are short
 /// (RFC 8167 section 5.3): a call with chunks is answered by ERR_CHUNK, and so is a call whose reply exceeds the inline
-/// threshold. With version two both may be long, within `bulk_budget`. Nothing is placed directly: eligible items are
-/// in the message. Resent calls do not occur, as a reverse call ends with its connection.
+/// threshold. With version two both may be long, within `bulk_budget`. Eligible items are never placed directly: they
+/// are part of the message. Calls are not repeated, as a reverse call ends with its connection.
 class RPCRDMA_EXPORT ReverseHandlers {
  public:
   /// On the thread of `client`, before its first call.
@@ -52,7 +52,7 @@ class RPCRDMA_EXPORT ReverseHandlers {
   }
   /// The dispatcher of the handlers, for its counters.
   Dispatcher& dispatcher() noexcept;
-  /// Calls that handlers hold, or whose replies are being sent.
+  /// The number of calls that handlers hold, or whose replies are being sent.
   std::size_t calls() const noexcept;
 
  private:

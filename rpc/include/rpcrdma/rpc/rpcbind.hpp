@@ -22,8 +22,9 @@ struct RpcbindEntry {
   friend bool operator==(const RpcbindEntry&, const RpcbindEntry&) = default;
 };
 
-/// The entries for `programs`, {number, version} each: one for each program and each address family of the listeners
-/// `tcp` and `rdma`. An IPv6 TCP listener at :: serves IPv4 as well if there is no IPv4 listener.
+/// The entries for `programs` (pairs of number and version): for each program, one entry for each address family of the
+/// listeners `tcp` and of the listeners `rdma`. An IPv6 TCP listener at :: serves IPv4 as well if there is no IPv4
+/// listener.
 RPCRDMA_EXPORT std::vector<RpcbindEntry> rpcbind_entries(
     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
     const std::vector<boost::asio::ip::tcp::endpoint>& tcp, const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
@@ -34,21 +35,21 @@ using RpcbindResult = boost::system::result<void, std::string>;
 /// The universal address of an endpoint: the address as text, then both bytes of the port (RFC 5665 section 5.2.3).
 RPCRDMA_EXPORT std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint);
 
-/// Entries that are registered as long as this object exists. All functions block, up to `timeout` for each request to
+/// Keeps entries registered as long as this object exists. All functions block, up to `timeout` for each request to
 /// rpcbind: do not call them on a thread that serves calls. Not synchronized.
 class RPCRDMA_EXPORT RpcbindRegistration {
  public:
-  /// Nothing is registered yet.
+  /// Registers nothing yet.
   explicit RpcbindRegistration(std::chrono::seconds timeout = std::chrono::seconds(5)) : timeout_(timeout) {}
   ~RpcbindRegistration() { remove(); }
   RpcbindRegistration(const RpcbindRegistration&) = delete;
   RpcbindRegistration& operator=(const RpcbindRegistration&) = delete;
 
-  /// Registers all of `entries`, or none of them. Fails with one line of text if there is no rpcbind, or if it refuses,
-  /// for example because another server is registered.
+  /// Registers all of `entries`, or none of them. Fails with one line of text if there is no rpcbind, or if rpcbind
+  /// refuses an entry, for example because another server is registered.
   RpcbindResult add(const std::vector<RpcbindEntry>& entries);
-  /// As add(), but replaces entries of the same programs, versions and netids, such as those left by a server that was
-  /// killed.
+  /// As add(), but first removes existing entries of the same programs, versions and netids, such as the entries of a
+  /// server that was killed.
   RpcbindResult replace(const std::vector<RpcbindEntry>& entries);
   /// Removes the entries, unless rpcbind does not answer.
   void remove() noexcept;

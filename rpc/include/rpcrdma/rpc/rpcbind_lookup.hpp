@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Asks a host's rpcbind where a program is (RFC 1833 section 2.1).
+// Asks a host's rpcbind for the port of a program (RFC 1833 section 2.1).
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -18,9 +18,9 @@ namespace rpcrdma::rpc {
 /// not such an address.
 RPCRDMA_EXPORT std::optional<std::uint16_t> port_of_universal_address(std::string_view text) noexcept;
 
-/// Asks rpcbind at `rpcbind` for the port of a program version on the transport `netid` (rdma, rdma6, tcp, tcp6). Reads
-/// the whole list (RPCBPROC_DUMP): the other requests answer only for transports that rpcbind itself uses. Errors:
-/// RpcError::no_rpcbind, not_registered. On the thread of `context`.
+/// Asks rpcbind at `rpcbind` for the port of a program version on the transport `netid` (rdma, rdma6, tcp, tcp6).
+/// Fetches the whole list (RPCBPROC_DUMP), because other requests answer only for transports that rpcbind itself uses.
+/// Errors: RpcError::no_rpcbind, not_registered. On the thread of `context`.
 RPCRDMA_EXPORT boost::asio::awaitable<Result<std::uint16_t>> lookup_port(boost::asio::io_context& context,
                                                                          boost::asio::ip::tcp::endpoint rpcbind,
                                                                          std::uint32_t program, std::uint32_t version,

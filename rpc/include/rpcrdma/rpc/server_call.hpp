@@ -11,14 +11,20 @@
 
 namespace rpcrdma::rpc {
 
-/// A call of procedure P, to be answered exactly once, by reply() or reject(). A ServerCall that is destroyed
-/// unanswered answers SYSTEM_ERR, and the procedure counts as run: a resent call gets the same answer. If the first
-/// async_fetch(), or an async_reserve() before it, has failed, for example because the connection was lost, the
-/// destroyed call counts as not run instead, and a resent call is run. After a successful async_fetch() a destroyed
-/// call counts as run even if a later step has failed, because the handler may have acted on the data: a handler that
-/// has not acted calls reject(). A handler that acts before its first async_fetch() answers a failure by reply().
-/// Idempotent procedures are run whenever they arrive. Move-only. Any thread may move, answer and destroy it; functions
-/// marked "loop" belong to the thread of context(). The Dispatcher and its io_context must outlive it.
+/// A call of procedure P, to be answered exactly once, by reply() or reject().
+///
+/// A ServerCall that is destroyed unanswered answers SYSTEM_ERR. Whether it then counts as run depends on its data:
+/// - Usually the procedure counts as run, and a repeated call receives the same answer.
+/// - If the first async_fetch(), or an async_reserve() before it, has failed, for example because the connection was
+///   lost, the procedure counts as not run, and a repeated call is run.
+/// - After a successful async_fetch() it counts as run even if a later step has failed, because the handler may have
+///   acted on the data. A handler that has not acted should call reject().
+///
+/// A handler that acts before its first async_fetch() must answer a failure by reply(). Idempotent procedures are run
+/// whenever they arrive.
+///
+/// Move-only. Any thread may move, answer and destroy it; functions marked "loop" belong to the thread of context().
+/// The Dispatcher and its io_context must outlive it.
 template <Procedure P>
 class ServerCall {
  public:
@@ -26,7 +32,7 @@ class ServerCall {
   using Result = typename P::Result;  ///< results of P
 
   ServerCall() noexcept = default;
-  /// For the Dispatcher.
+  /// Called by the Dispatcher.
   explicit ServerCall(TypedServerCallState<P>& state) noexcept : state_(&state) {}
   ServerCall(ServerCall&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   ServerCall& operator=(ServerCall&& other) noexcept {
@@ -41,7 +47,7 @@ class ServerCall {
   /// False if the call has been answered or moved from; then no other function may be called.
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  /// The arguments. What they point to stays valid until the call is answered. Any thread.
+  /// The arguments. The memory that they point to stays valid until the call is answered. Any thread.
   const Args& args() const noexcept { return state_->args; }
   /// The identity that the caller claims. Valid until the call is answered. Any thread.
   const Credential& credential() const noexcept { return state_->header().credential; }
@@ -49,9 +55,9 @@ class ServerCall {
   std::uint32_t xid() const noexcept { return state_->header().xid; }
   /// The address and port of the caller. Any thread.
   const fabric::Endpoint& peer() const noexcept { return state_->call().connection().peer; }
-  /// True if the call came over TCP, false over RDMA. Any thread.
+  /// True if the call arrived over TCP, false over RDMA. Any thread.
   bool over_tcp() const noexcept { return state_->call().over_tcp(); }
-  /// Loop. Statistics of the call's connection since it was accepted; all zero once it is lost.
+  /// Loop. Statistics of the call's connection since it was accepted; all zero if it is lost.
   transport::ConnectionStatistics statistics() const noexcept { return state_->call().statistics(); }
   /// The event loop of the call's connection. Any thread.
   boost::asio::io_context& context() const noexcept { return state_->call().context(); }
@@ -63,46 +69,47 @@ class ServerCall {
   /// The size in bytes of each Write chunk that the client offers. Any thread.
   std::span<const std::uint32_t> write_chunks() const noexcept { return state_->call().write_chunks(); }
 
-  /// Loop. A handle for calls to this client, valid beyond this call. The caller asserts that the client has announced
-  /// that it accepts them. Over TCP the handle is dead: its calls fail with TransportError::reverse_disabled.
+  /// Loop. A handle for calls to this client, which stays valid after this call. The caller asserts that the client has
+  /// announced that it accepts calls. Over TCP the handle is dead: its calls fail with
+  /// TransportError::reverse_disabled.
   ReverseClient reverse_client(ReverseOptions options = {}) const {
     return ReverseClient(state_->call(), std::move(options));
   }
 
-  /// Loop. Reserves `bytes` of the server's bulk budget for this call until its reply has been sent. Once per call.
-  /// Completes with void(error_code), possibly at once. This object must not move until then: await this in a
-  /// coroutine, or use the free function async_reserve() with callbacks.
+  /// Loop. Reserves `bytes` of the server's bulk budget for this call until its reply has been sent. May be called once
+  /// per call. Completes with void(error_code), possibly at once. This object must not move until completion: use
+  /// co_await in a coroutine, or the free function async_reserve() with callbacks.
   template <class Token>
   auto async_reserve(std::uint32_t bytes, Token&& token) {
     return async_reserve_on(*state_, bytes, std::forward<Token>(token));
   }
-  /// Loop. Transfers an argument's data to `destination`, by RDMA Read if the client reduced the argument, else by
-  /// copying. `destination` is registered memory of at least data.length bytes, valid until completion with
-  /// void(error_code). Once per argument. Reserve first, as the data may be large. This object must not move until
-  /// completion.
+  /// Loop. Transfers an argument's data to `destination`: by RDMA Read if the client reduced the argument, else by
+  /// copying. `destination` is registered memory of at least data.length bytes. It must stay valid until completion
+  /// with void(error_code). May be called once per argument. Call async_reserve() first, as the data may be large. This
+  /// object must not move until completion.
   template <class Token>
   auto async_fetch(const bulk_data& data, std::span<const BufferRef> destination, Token&& token) {
     return async_fetch_on(*state_, data, destination, std::forward<Token>(token));
   }
 
   /// Answers the call. Memory that `result` points to must stay valid and unchanged until `release` has run (on the
-  /// loop, with the outcome), so `release` usually owns it. A result that cannot be encoded, or for which memory is
-  /// missing, becomes SYSTEM_ERR; a result that is longer than the client has room for becomes RDMA_ERROR with
+  /// loop, with the outcome); `release` therefore usually owns it. A result that cannot be encoded, or for which memory
+  /// is missing, becomes SYSTEM_ERR. A result for which the client has not provided enough room becomes RDMA_ERROR with
   /// ERR_CHUNK. Any thread.
   void reply(const Result& result, ReleaseHandler release = {}) {
     TypedServerCallState<P>* state = std::exchange(state_, nullptr);
     state->result = result;
     state->reply(std::move(release));
   }
-  /// Answers with an accept_stat other than success. The procedure counts as not run: if the client has sent the call
-  /// again, that call is run. Any thread.
+  /// Answers with an accept_stat other than success. The procedure counts as not run: a repeated call is run. Any
+  /// thread.
   void reject(AcceptStat why) { std::exchange(state_, nullptr)->reject(why); }
   /// Answers AUTH_ERROR; otherwise like reject(AcceptStat). Any thread.
   void reject(AuthStat why) { std::exchange(state_, nullptr)->reject(why); }
 
-  /// For async_reserve().
+  /// Called by async_reserve().
   void note_reserved(error_code status) noexcept { state_->note_reserved(status); }
-  /// For async_fetch().
+  /// Called by async_fetch().
   void note_fetched(error_code status) noexcept { state_->note_fetched(status); }
 
  private:
@@ -113,7 +120,7 @@ class ServerCall {
   TypedServerCallState<P>* state_ = nullptr;
 };
 
-/// Loop. As ServerCall::async_reserve(); `handler`, void(error_code, ServerCall<P>), gets the call back.
+/// Loop. As ServerCall::async_reserve(), but `handler`, void(error_code, ServerCall<P>), receives the call.
 template <Procedure P, class Handler>
 void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   transport::IncomingCall& transport = call.transport();
@@ -123,8 +130,8 @@ void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   });
 }
 
-/// Loop. As ServerCall::async_fetch(); `handler`, void(error_code, ServerCall<P>), gets the call back. `data` is part
-/// of the call's args().
+/// Loop. As ServerCall::async_fetch(), but `handler`, void(error_code, ServerCall<P>), receives the call. `data` is
+/// part of the call's args().
 template <Procedure P, class Handler>
 void async_fetch(ServerCall<P> call, const bulk_data& data, std::span<const BufferRef> destination, Handler handler) {
   transport::IncomingCall& transport = call.transport();

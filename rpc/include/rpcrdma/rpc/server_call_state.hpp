@@ -17,10 +17,11 @@
 
 namespace rpcrdma::rpc {
 
-/// Runs when the memory that a result points to is free again.
+/// Runs when the memory that a result points to is no longer used.
 using ReleaseHandler = UniqueFunction<void(error_code), 128>;
 
-/// The state of one RPC being served. Pooled by the registration of its procedure. On the loop, unless noted.
+/// The state of one RPC being served. Pooled by the registration of its procedure. On the event loop's thread, unless
+/// noted.
 class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
  public:
   virtual ~ServerCallState() = default;
@@ -28,16 +29,16 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   const CallHeader& header() const noexcept { return header_; }
   transport::IncomingCall& call() const noexcept { return *call_; }
 
-  /// Takes over a call, whose arguments are next in `in`. False if they cannot be decoded: the caller keeps the call.
-  /// `statistics` counts the call, and outlives it.
+  /// Takes over a call, whose arguments are next in `in`. Returns false if they cannot be decoded; the caller then
+  /// keeps the call. `statistics` counts the call, and must outlive it.
   bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
              ProcedureStatistics& statistics) noexcept;
-  /// Enters the call, whose arguments `in` has decoded, into `cache`. False if the cache has answered the call or
-  /// attached it to an equal call: this state is then idle. `server` receives the call again if the equal call is not
-  /// run.
+  /// Enters the call, whose arguments `in` has decoded, into `cache`. Returns false if the cache has answered the call
+  /// or attached it to an equal call; this state is then idle. `server` receives the call again if the equal call is
+  /// not run.
   bool guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in) noexcept;
 
-  // Any thread. After each of these, the ServerCall no longer uses this object.
+  // Any thread. After each of these functions, the ServerCall no longer uses this object.
   void reply(ReleaseHandler release);
   void reject(AcceptStat why);
   void reject(AuthStat why);
@@ -58,7 +59,8 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   virtual void free_args() noexcept = 0;
   virtual bool encode_result(xdr::Encoder& out) noexcept = 0;
   virtual void give_back() noexcept = 0;
-  /// The result's error of the program; 0 if there is none, or if the type of the result has no member `status`.
+  /// The value of the result's member `status`, an error of the program; 0 if the type of the result has no such
+  /// member.
   virtual std::uint32_t result_status() const noexcept = 0;
 
  private:
@@ -66,7 +68,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   enum class Data : std::uint8_t {
     not_fetched,
     failed,   ///< the first reservation or transfer failed: the call counts as not run
-    fetched,  ///< at least one transfer has succeeded: the handler may have acted on its data
+    fetched,  ///< at least one transfer has succeeded: the handler may have acted on the data
   };
 
   BufferRef stage(std::uint32_t size) override;
@@ -118,12 +120,13 @@ class TypedServerCallState : public ServerCallState {
   }
 };
 
-/// Sends the reply message `message` for `call`. On its loop.
+/// Sends the reply message `message` for `call`. On the thread of the call's context().
 RPCRDMA_EXPORT void send_verbatim(transport::IncomingCall& call, const std::vector<std::byte>& message) noexcept;
-/// Answers `call` with a reply header only. On its loop.
+/// Answers `call` with a reply header only. On the thread of the call's context().
 RPCRDMA_EXPORT void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
 
-/// Pulls a reduced argument, or copies an argument that came in the message. `handler` may run before this returns.
+/// Pulls a reduced argument, or copies an argument that arrived in the message. `handler` may run before this function
+/// returns.
 RPCRDMA_EXPORT void fetch(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
                           transport::IncomingCall::Handler handler);
 

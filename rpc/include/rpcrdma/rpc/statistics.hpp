@@ -8,8 +8,8 @@
 
 namespace rpcrdma::rpc {
 
-/// What a server has done for one procedure, on one thread. Written and read on that thread; add copies of several
-/// threads.
+/// The statistics of one procedure of a server, on one thread. Written and read on that thread; copies of several
+/// threads may be added.
 struct ProcedureStatistics {
   /// Results that carry an error of the program, such as NFS3ERR_NOENT.
   struct Failure {
@@ -17,18 +17,18 @@ struct ProcedureStatistics {
     std::uint64_t count = 0;   ///< 0: this entry is not used
   };
 
-  std::uint64_t replayed = 0;  ///< of calls(), answered by the duplicate request cache
-  std::uint64_t errors = 0;    ///< of replies(), those without a result, such as SYSTEM_ERR
-  Histogram latency;           ///< nanoseconds of answered calls, as transport::IncomingCall::measure() counts them
-  Histogram call_size;         ///< bytes of RPC messages, with what travels in chunks
-  Histogram reply_size;        ///< bytes of RPC messages, with what travels in chunks
-  /// The statuses seen first; a peer cannot make this list longer.
+  std::uint64_t replayed = 0;  ///< the part of calls() that the duplicate request cache has answered
+  std::uint64_t errors = 0;    ///< the part of replies() without a result, such as SYSTEM_ERR
+  Histogram latency;     ///< the time of answered calls in nanoseconds, as transport::IncomingCall::measure() counts it
+  Histogram call_size;   ///< bytes of call messages, including the bytes in chunks
+  Histogram reply_size;  ///< bytes of reply messages, including the bytes in chunks
+  /// The first statuses that occurred. The list has a fixed length, which a peer cannot extend.
   std::array<Failure, 16> failures{};
-  std::uint64_t other_failures = 0;  ///< results with further statuses
+  std::uint64_t other_failures = 0;  ///< results with statuses for which `failures` has no entry left
 
-  /// Calls whose arguments were decoded.
+  /// The number of calls whose arguments were decoded.
   std::uint64_t calls() const noexcept { return call_size.count(); }
-  /// Replies given to the transport, except those that came from the duplicate request cache.
+  /// The number of replies passed to the transport, except those from the duplicate request cache.
   std::uint64_t replies() const noexcept { return reply_size.count(); }
   /// Counts a result whose status is not 0.
   void fail(std::uint32_t status, std::uint64_t count = 1) noexcept {
@@ -40,7 +40,7 @@ struct ProcedureStatistics {
     }
     other_failures += count;
   }
-  /// Adds what another thread has done for the same procedure.
+  /// Adds the statistics of another thread for the same procedure.
   ProcedureStatistics& operator+=(const ProcedureStatistics& other) noexcept {
     replayed += other.replayed;
     errors += other.errors;

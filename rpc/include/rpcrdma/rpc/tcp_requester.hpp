@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // RPC calls over TCP with record marking (RFC 5531 section 11), through the same interface as calls over RDMA. A client
-// needs TCP for MOUNT if the server offers MOUNT over TCP only (RFC 8267 section 5.1).
+// needs TCP for MOUNT if the server offers MOUNT only over TCP (RFC 8267 section 5.1).
 //
 //     auto tcp = rpc::TcpRequester::make(context, endpoint);
 //     rpc::Client client(*tcp, context.get_executor());
@@ -17,13 +17,14 @@ namespace rpcrdma::rpc {
 
 /// Limits of one connection.
 struct TcpRequesterOptions {
-  std::uint32_t max_record = (1u << 20) + 65536;  ///< most bytes of a reply; no RFC sets this limit
+  std::uint32_t max_record = (1u << 20) + 65536;  ///< the most bytes of a reply; no RFC sets this limit
 };
 
-/// One connection, opened by the first call, with any number of calls in flight. Nothing is reduced: results come in
-/// the message. When the connection is lost, its calls fail with TransportError::connection_lost; when it cannot be
-/// made, with the error of the socket. The next call connects again. Used on the thread of `context`, which must
-/// outlive it. The destructor completes the calls with BaseError::cancelled before it returns.
+/// A requester with one connection, which the first call opens, and any number of calls in flight. Nothing is reduced:
+/// results are in the message. When the connection is lost, its calls fail with TransportError::connection_lost; when
+/// it cannot be made, they fail with the error of the socket. The next call connects again. Used on the thread of
+/// `context`, which must outlive the requester. The destructor completes the calls with BaseError::cancelled before it
+/// returns.
 class RPCRDMA_EXPORT TcpRequester : public transport::Requester {
  public:
   /// A requester that is not connected yet.

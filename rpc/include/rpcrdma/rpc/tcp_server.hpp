@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Serves calls over TCP with record marking (RFC 5531 section 11), with the handlers that serve RDMA.
+// Serves calls over TCP with record marking (RFC 5531 section 11), through the same CallHandler as calls over RDMA.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -19,45 +19,45 @@ namespace rpcrdma::rpc {
 
 /// Limits of a server; no RFC sets them.
 struct TcpServerOptions {
-  std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer call ends its connection
+  std::uint32_t max_record = (1u << 20) + 65536;  ///< the most bytes of a call; a longer call ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
-  std::uint32_t max_connections_per_peer = 256;   ///< from one address, whatever the ports
-  std::uint32_t max_calls = 16;                   ///< served at a time per connection; further calls wait in the socket
-  /// Bytes of one connection's calls and of their reply data. A connection at this limit is not read further.
+  std::uint32_t max_connections_per_peer = 256;   ///< the limit for one peer address, over all its ports
+  std::uint32_t max_calls = 16;  ///< calls served at a time per connection; further calls wait in the socket
+  /// The most bytes of one connection's calls and of their reply data. A connection at this limit is not read further.
   std::size_t max_call_bytes = std::size_t{4} << 20;
-  /// Bytes of reply data that all connections of one worker may hold at once. A Budget shares them between peer
-  /// addresses and between the connections of each address; calls wait for their share. Requests for up to 4096 bytes
-  /// are not counted.
+  /// The most bytes of reply data that all connections of one worker may hold at once. A Budget shares them between
+  /// peer addresses and between the connections of each address; calls wait for their share. Requests for up to 4096
+  /// bytes are not counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// Bytes of calls (records) that all connections of one worker may hold at once, shared in the same way; at least
-  /// max_record. A record is read to its end only once it fits.
+  /// The most bytes of calls (records) that all connections of one worker may hold at once, shared in the same way; at
+  /// least max_record. A record is read completely only when the budget has room for it.
   std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for this time, while none of its calls is being served, is closed.
   std::chrono::seconds idle_timeout{360};
-  /// A connection that stops within a record, or does not read its replies, is closed after this time (at most twice
-  /// this time), because it holds memory.
+  /// A connection that stops within a record, or does not read its replies, holds memory. It is closed after this time
+  /// (at most twice this time).
   std::chrono::seconds stall_timeout{60};
   /// Replaces stall_timeout while other connections wait for memory that the connection holds.
   std::chrono::seconds pressed_timeout{5};
   bool v6_only = false;  ///< at [::], accept only IPv6 clients: another server may use the port for IPv4
 };
 
-/// One thread of a server. The objects referenced must outlive the server; one thread runs the io_context. Handlers get
-/// `pool` from IncomingCall::pool().
+/// One thread of a server. The objects that it refers to must outlive the server. One thread runs the io_context.
+/// IncomingCall::pool() returns `pool` to the handlers.
 struct TcpWorker {
-  boost::asio::io_context* context = nullptr;  ///< run by the thread
-  memory::Pool* pool = nullptr;                ///< for the data of handlers
+  boost::asio::io_context* context = nullptr;  ///< the event loop of the thread
+  memory::Pool* pool = nullptr;                ///< memory for the data of calls
   transport::CallHandler* handler = nullptr;   ///< serves the calls
 };
 
 /// Accepts connections on the first worker's thread and assigns them to the workers in turn. A connection that stops
-/// within a record, or does not read its replies, delays others for at most TcpServerOptions::pressed_timeout (twice
-/// that time on a busy thread).
+/// within a record, or does not read its replies, delays other connections for at most
+/// TcpServerOptions::pressed_timeout (twice that time on a busy thread).
 class RPCRDMA_EXPORT TcpServer {
  public:
   /// `workers` must not be empty.
   static std::unique_ptr<TcpServer> make(const std::vector<TcpWorker>& workers, TcpServerOptions options, Log log);
-  /// The same with one worker.
+  /// As make() above, with one worker.
   static std::unique_ptr<TcpServer> make(boost::asio::io_context& context, memory::Pool& pool,
                                          transport::CallHandler& handler, TcpServerOptions options, Log log) {
     return make({{&context, &pool, &handler}}, options, std::move(log));
@@ -65,18 +65,18 @@ class RPCRDMA_EXPORT TcpServer {
   /// Ends all connections. Calls being served stay valid; their replies are dropped. Destroy it on the thread of its
   /// only worker, or after close() has completed, or when no worker's thread runs.
   virtual ~TcpServer() = default;
-  /// Listens at `local`, and returns the endpoint with its port. Call it once, on the first worker's thread or before
-  /// that thread runs.
+  /// Listens at `local`, and returns the endpoint with the actual port. Call it once, on the first worker's thread or
+  /// before that thread runs.
   virtual Result<boost::asio::ip::tcp::endpoint> listen(const boost::asio::ip::tcp::endpoint& local) = 0;
   /// Stops listening and reading, waits until `deadline` for the replies to calls being served, and closes the
-  /// connections. Then `handler` runs on the first worker's thread. Once, on any thread.
+  /// connections. Then `handler` runs on the first worker's thread. Call it once, on any thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
   /// Totals since the start, over all workers.
   struct Counters {
-    std::uint32_t connections = 0;  ///< open now
+    std::uint32_t connections = 0;  ///< the number of open connections
     std::uint64_t accepted = 0;     ///< connections accepted
-    std::uint64_t refused = 0;      ///< connections closed at once, beyond a limit
+    std::uint64_t refused = 0;      ///< connections closed at once because of a limit
     std::uint64_t calls = 0;        ///< calls received
   };
   /// Any thread.

@@ -11,17 +11,17 @@
  * Link with librpcrdma and libtirpc. The functions have C linkage.
  *
  * Threads. A CLIENT may be used by any thread: its calls run one after the other, in the thread that makes them, and
- * different handles share nothing. rpc_createerr belongs to the thread. A SVCXPRT, and with it svc_run(),
- * rpcrdma_svc_run() and the dispatch functions, belongs to one thread: libtirpc keeps its table of services and
- * transports in variables of the process, and locks only part of them. Reply within the dispatch function.
+ * different handles share nothing. Each thread has its own rpc_createerr. A SVCXPRT, and with it svc_run(),
+ * rpcrdma_svc_run() and the dispatch functions, belongs to one thread: libtirpc keeps its tables of services and
+ * transports in variables of the process, and locks only some of them. Reply within the dispatch function.
  *
- * fork(). A child does not use the CLIENTs that it inherits, as their connections belong to the parent: calls fail with
- * RPC_CANTSEND (ECHILD), and clnt_destroy() leaves the connection alone. On the iwarp fabric a program may create its
- * SVCXPRT, fork(), and serve in the child if the parent does not use it any more (daemon()); on verbs it may not: the
- * kernel does not share registered memory. A child that is forked by a dispatch function cannot reply.
+ * fork(). A child cannot use the CLIENTs that it inherits, as their connections belong to the parent: calls fail with
+ * RPC_CANTSEND (ECHILD), and clnt_destroy() does not close the connection. On the iwarp fabric a program may create its
+ * SVCXPRT, call fork(), and serve in the child if the parent no longer uses the SVCXPRT (daemon()). On verbs it may
+ * not, because the kernel does not share registered memory. A child that is forked by a dispatch function cannot reply.
  *
- * Messages. Arguments and results have any size up to the limits below. What does not fit into an RDMA Send travels by
- * RDMA Read and Write (RFC 8166 section 3.5); the program need not do anything for that.
+ * Messages. Arguments and results have any size up to the limits below. A message that does not fit into one RDMA Send
+ * is transferred by RDMA Read and Write (RFC 8166 section 3.5), without any action of the program.
  */
 #ifndef RPCRDMA_TIRPC_H
 #define RPCRDMA_TIRPC_H
@@ -56,11 +56,11 @@ RPCRDMA_TIRPC_API bool_t xdr_rpcrdma_bytes(XDR* xdrs, char** bytes, u_int* size,
  * while svc_sendreply() encodes them. Both functions wait for the transfer, as with TCP. A client that is silent for
  * 15 s loses its connection, and both functions then return FALSE. clnt_call() decodes results while they arrive.
  *
- * On such fabrics, clnt_call() does not copy a long opaque of its arguments either, if the arguments contain only one,
- * and fewer than 64 KiB beside it. As the memory that a routine names may be a temporary buffer of the routine,
- * clnt_call() then runs the routine twice, and makes the call within the second run, while the routine writes the
- * opaque. Arguments are copied if they contain several long opaques, if the second run writes other bytes before the
- * opaque, or if the authenticator is not libtirpc's AUTH_NONE or AUTH_SYS.
+ * On such fabrics, clnt_call() does not copy a long opaque of its arguments either, if the arguments contain only one
+ * long opaque, and fewer than 64 KiB of other data. As the memory that a routine names may be a temporary buffer of the
+ * routine, clnt_call() then runs the routine twice, and makes the call within the second run, while the routine writes
+ * the opaque. Arguments are copied if they contain several long opaques, if the second run writes other bytes before
+ * the opaque, or if the authenticator is not libtirpc's AUTH_NONE or AUTH_SYS.
  *
  * With `stable_opaques` clnt_call() runs the routine once, and sends up to eight long opaques from the memory that the
  * routine names; that memory must then not change until clnt_call() returns. Routines that rpcgen generates pass the
@@ -82,8 +82,8 @@ struct rpcrdma_clnt_options {
   rpcrdma_log_function log;       /* NULL: no log */
   void* log_context;              /* passed to `log` */
   const char* rdma_version;       /* RPC-over-RDMA: "1" (or NULL), "2", or "auto", which offers 2 and falls back */
-  const char* poll;               /* before a call sleeps it polls for its reply: "auto" (or NULL) while that pays,
-                                     "off", or a number of microseconds, "1" to "1000000" */
+  const char* poll;               /* polling for a reply before the thread sleeps: "auto" (or NULL) as long as it saves
+                                     time, "off", or a number of microseconds, "1" to "1000000" */
   void* reserved[6];              /* zero */
 };
 
@@ -118,8 +118,8 @@ struct rpcrdma_svc_options {
   rpcrdma_log_function log; /* NULL: no log */
   void* log_context;        /* passed to `log` */
   const char* rdma_version; /* RPC-over-RDMA: "1" (or NULL), "2", or "auto": each call is answered in its version */
-  const char* poll;         /* as in rpcrdma_clnt_options, for the waits of this transport; rpcrdma_svc_run() takes that
-                               of the transport created last before it starts */
+  const char* poll;         /* as in rpcrdma_clnt_options, for the waits of this transport; rpcrdma_svc_run() uses the
+                               value of the transport that was created last before it starts */
   void* reserved[6];        /* zero */
 };
 

@@ -13,8 +13,8 @@ namespace rpcrdma::fabric::iwarp {
 
 namespace {
 
-/// [5044-7.1.2-m] Makes TCP detect within twice `after`, but not before 6 s, that the peer's host is down, whether or
-/// not data is unacknowledged.
+/// [5044-7.1.2-m] Makes TCP detect that the peer's host is down, even while data is unacknowledged: after about twice
+/// `after`, but not before 6 s.
 void keep_alive(int socket, std::chrono::seconds after) noexcept {
   const int on = 1;
   const int probes = 6;
@@ -34,7 +34,7 @@ void keep_alive(int socket, std::chrono::seconds after) noexcept {
 template <class AnySocket>
 error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept {
   error_code error;
-  // [5044-5.1-a] whole FPDUs are written, which TCP must not delay
+  // [5044-5.1-a] this side writes whole FPDUs, which TCP must not delay
   socket.set_option(boost::asio::ip::tcp::no_delay(true), error);
   if (!error) socket.non_blocking(true, error);
   if (!error) keep_alive(socket.native_handle(), keepalive);

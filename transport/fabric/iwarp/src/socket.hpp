@@ -14,23 +14,24 @@ namespace rpcrdma::fabric::iwarp {
 using Socket = boost::asio::ip::tcp::socket;
 using Acceptor = boost::asio::ip::tcp::acceptor;
 
-/// Configures a Socket or an Acceptor: no Nagle delay, non-blocking, keepalive. A connection inherits the options of
-/// its acceptor, except that it is blocking.
+/// Configures a Socket or an Acceptor: no Nagle delay, non-blocking, keepalive. An accepted connection inherits these
+/// options, except that it is blocking.
 template <class AnySocket>
 error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
 /// Limits the send buffer of a connection within the host, so that sent data is still in the processor's cache when the
 /// peer reads it.
 void keep_in_cache(Socket& socket) noexcept;
-/// One non-blocking write. Returns the number of bytes written; would_block and other errors go to `error`.
+/// Writes once, without blocking. Returns the number of bytes written. Sets `error` to would_block, or to another
+/// error.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
 /// Writes a few bytes to a new connection, without blocking: all of them, or an error.
 error_code write_all(int socket, Octets octets) noexcept;
 /// Whether close() ends the connection in an orderly way: the peer's host has acknowledged all that was sent, and
 /// nothing is unread, which would cause a reset.
 bool is_quiet(Socket& socket) noexcept;
-/// Closes so that the peer sees a reset.
+/// Closes the connection with a TCP reset.
 void reset(Socket& socket) noexcept;
-/// The TCP segment size of the path now; 0 if unknown.
+/// The present TCP segment size of the path; 0 if unknown.
 std::uint32_t segment_size(Socket& socket) noexcept;
 
 }  // namespace rpcrdma::fabric::iwarp

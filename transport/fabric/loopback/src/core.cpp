@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one posted handler is one turn; a turn steps every queue pair in order of creation. Another turn is posted
-// as long as a queue pair has something to move.
-// Ownership: the handler holds the core weakly, so that nothing runs once all users are gone.
-// Error handling: none of its own.
+// Operation: one posted handler is one turn, which steps every queue pair in order of creation. Another turn is posted
+// as long as a queue pair has frames to move or callbacks to run.
+// Ownership: the handler holds the core weakly, so that no turn runs after all users of the core are gone.
+// Error handling: a turn cannot fail.
 #include "core.hpp"
 
 #include <algorithm>

@@ -43,7 +43,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void pause(LoopbackPause where);
 
   // Frames that arrive.
-  /// Returns false once, for the frame whose arrival the options have chosen to break its connection.
+  /// Returns false once: for the frame that is to break its connection, by drop_after().
   bool may_arrive() noexcept {
     if (frames_ < last_frame_) return true;
     last_frame_ = ~std::uint64_t{0};

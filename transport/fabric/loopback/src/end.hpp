@@ -12,8 +12,8 @@
 
 namespace rpcrdma::fabric::loopback {
 
-/// One end of a connection: a queue pair, to which LoopbackQueuePair is the user's handle. Split over files by event:
-/// posting, moving frames, arriving, completing, connecting.
+/// One end of a connection: a queue pair, to which LoopbackQueuePair is the user's handle. The member functions are
+/// spread over files by event: posting, moving frames, arriving, completing, connecting.
 class End : public std::enable_shared_from_this<End> {
  public:
   enum class State { idle, connecting, established, closing, closed };
@@ -42,7 +42,7 @@ class End : public std::enable_shared_from_this<End> {
   void quiesce() noexcept;
   /// Ends both sides.
   void lose_device();
-  /// Ends this side: flushes what is outstanding; on_disconnected(why) follows.
+  /// Ends this side: flushes all outstanding work; on_disconnected(why) follows.
   void die(error_code why) noexcept;
 
   // Turns (end_frames.cpp, end_arrive.cpp, end_complete.cpp).

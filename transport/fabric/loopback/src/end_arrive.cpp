@@ -50,7 +50,7 @@ End::Arrival End::violation(error_code ours, error_code peers) noexcept {
 
 std::shared_ptr<WindowState> End::accessed(const Frame& frame, Access access) const noexcept {
   const auto found = core_->windows().find(frame.handle);
-  // [5041-7.1-b] [5040-7.2-c] the tag is valid, of this stream, and grants the access
+  // [5041-7.1-b] [5040-7.2-c] the STag must be valid, belong to this stream, and grant the access
   if (found == core_->windows().end() || found->second->owner != this) return nullptr;
   const WindowState& window = *found->second;
   if (window.access != access) return nullptr;
@@ -61,7 +61,7 @@ std::shared_ptr<WindowState> End::accessed(const Frame& frame, Access access) co
     first -= static_cast<std::uint64_t>(window.memory.data - window.region.data());
     size = window.region.size();
   }
-  const std::uint64_t from = frame.offset - first;  // huge if the offset is below the range
+  const std::uint64_t from = frame.offset - first;  // wraps to a large number if the offset is below the range
   if (from > size || frame.length > size - from) return nullptr;
   return found->second;
 }
@@ -69,11 +69,11 @@ std::shared_ptr<WindowState> End::accessed(const Frame& frame, Access access) co
 End::Arrival End::take_send(Frame& frame) {
   if (frame.invalidate && !frame.revoked) {
     const auto found = core_->windows().find(*frame.invalidate);
-    // [5040-7.2-b] the STag is valid and of this stream
+    // [5040-7.2-b] the STag must be valid and belong to this stream
     if (found == core_->windows().end() || found->second->owner != this || !fabric_->capabilities.remote_invalidation)
       return violation(FabricError::protocol_violation, FabricError::remote_terminated);
     frame.revoked = found->second;
-    // [5040-5.3-e] invalid before the completion is reported
+    // [5040-5.3-e] the STag becomes invalid before the completion is reported
     unbind(*frame.revoked);
   }
   if (frame.revoked && frame.revoked->pins != 0) return Arrival::wait;
@@ -96,7 +96,7 @@ End::Arrival End::take_send(Frame& frame) {
 }
 
 End::Arrival End::take_write(Frame& frame) {
-  if (frame.length == 0) return Arrival::taken;  // [5041-5.2-e]
+  if (frame.length == 0) return Arrival::taken;  // [5041-5.2-e] an empty Write is not checked
   const std::uint32_t half = frame.length / 2;
   if (!frame.pin) {
     auto window = accessed(frame, Access::remote_write);
@@ -116,10 +116,10 @@ End::Arrival End::take_write(Frame& frame) {
 }
 
 End::Arrival End::take_read_request(Frame& frame) {
-  // [5040-6.1-c] at most IRD Reads at a time
+  // [5040-6.1-c] refuses more than IRD Reads at a time
   if (reads_in_.size() >= info_.inbound_reads)
     return violation(FabricError::protocol_violation, FabricError::remote_access);
-  if (frame.length != 0) {  // [5040-5.2.1-e]
+  if (frame.length != 0) {  // [5040-5.2.1-e] an empty Read is not checked
     auto window = accessed(frame, Access::remote_read);
     if (window == nullptr) return violation(FabricError::protocol_violation, FabricError::remote_access);
     frame.pin = Pin(std::move(window));
@@ -142,7 +142,7 @@ End::Arrival End::take_read_response(Frame& frame) {
 
 End::Arrival End::take_close() {
   if (state_ == State::closing) {
-    if (!close_sent_) return Arrival::wait;  // this side's posted work goes first
+    if (!close_sent_) return Arrival::wait;  // until this side's posted work has been sent
     die({});
     return Arrival::dead;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: completions are handed to the dispatcher, which runs one batch of them in each turn.
+// Operation: completions are passed to the dispatcher, which runs one batch of them in each turn.
 // Error handling: outstanding work of a connection that ended completes as flushed, in order. A completion that
 // fail_nth() makes fail ends the connection on both sides.
 #include "end.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a connector asks the listener in a later turn; the acceptor's start() joins the two ends.
+// Operation: a connector sends its request to the listener in a later turn; the acceptor's start() joins the two ends.
 // Ownership: each end belongs to its queue pair and refers to the other end weakly.
 // Error handling: if one end is missing or fails, the other end reports on_disconnected.
 #include <algorithm>
@@ -63,7 +63,7 @@ void End::start_accepting() {
 }
 
 void End::answer(const std::shared_ptr<End>& connector) {
-  // info_ still holds what the connector offers and wants.
+  // info_ still holds the read depths that the connector offers and wants.
   const std::uint32_t to_us = std::min(options_.inbound_reads, info_.outbound_reads);
   const std::uint32_t from_us = std::min(options_.outbound_reads, info_.inbound_reads);
   connector->peer_ = weak_from_this();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: submitted work becomes frames, in order; Reads beyond ORD wait and block the work after them;
-// accepted Reads are answered in order. Finished work leaves the queue in order of posting.
+// Operation: submitted work becomes frames, in order. A Read beyond ORD waits, and all later work waits behind it.
+// Accepted Reads are answered in order. Finished work leaves the queue in order of posting.
 // Ownership: a frame in transit has its own copy of the bytes.
 // Error handling: an access whose window has been destroyed ends the connection.
 #include <algorithm>
@@ -45,7 +45,7 @@ bool End::transmit(Work& work) {
     work.stage = Work::Stage::waiting;  // until no frame pins the window
     return true;
   }
-  // [5040-6.1-b] at most ORD Reads outstanding
+  // [5040-6.1-b] at most ORD Reads are outstanding
   if (work.kind == Work::Kind::read && reads_out_ >= info_.outbound_reads) return false;
   Frame frame;
   frame.length = work.length;
@@ -91,7 +91,7 @@ void End::send_frame(Frame frame) {
 void End::enqueue(Frame frame) {
   auto at = incoming_.end();
   if (core_->options().reorder && frame.kind == Frame::Kind::write) {
-    // [5041-5.3-c] Writes of one run may be placed in any order
+    // [5041-5.3-c] consecutive Writes may be placed in any order
     while (at != incoming_.begin() && std::prev(at)->kind == Frame::Kind::write && !std::prev(at)->pin &&
            core_->chance(2) == 0)
       --at;
@@ -118,7 +118,7 @@ void End::serve_reads() {
   }
 }
 
-/// [5040-5.5-f] work completes in order of posting, a Read only once its response is placed
+/// [5040-5.5-f] work completes in order of posting; a Read completes only after its Response is placed
 void End::retire() {
   while (!work_.empty()) {
     Work& work = work_.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: posting checks the work, takes its slot, and queues it; the wire sees it after submit().
+// Operation: posting checks the work, takes a slot for it, and queues it; submit() permits its transmission.
 // Ownership: buffers, windows and contexts belong to the poster; the queue refers to them.
 // Error handling: work that cannot be posted is refused at once and changes nothing.
 #include <algorithm>

@@ -21,7 +21,7 @@ class Faults {
   std::uint64_t count(LoopbackOperation operation) const noexcept {
     return counts_[static_cast<std::size_t>(operation)];
   }
-  /// Counts one operation; returns an error if it is to fail.
+  /// Counts one operation; returns an error if arm() has chosen this operation to fail.
   error_code next(LoopbackOperation operation) noexcept;
 
  private:
@@ -45,7 +45,7 @@ struct FabricState {
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
   std::size_t bound_windows = 0;
-  std::vector<std::weak_ptr<WindowState>> windows;  ///< all that exist, in the order of making, and some expired ones
+  std::vector<std::weak_ptr<WindowState>> windows;  ///< in order of creation; some may have expired
   std::uint32_t overstatement = 0;                  ///< bytes added to the reported length of the next message
 
   /// Counts an operation of the fabric; returns an error if it fails.
@@ -56,7 +56,7 @@ struct FabricState {
   std::vector<LoopbackExposure> exposures() const;
   /// The region that has the key of `buffer`; null if it does not contain `buffer`.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
-  /// The region that contains the address of `buffer`, if the key belongs to another fabric.
+  /// If another fabric made the key of `buffer`: the region that contains the address of `buffer`.
   const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 

@@ -52,7 +52,7 @@ class LoopbackQueuePair final : public QueuePair {
 
  private:
   std::shared_ptr<End> end_;
-  std::optional<Endpoint> peer_;  // of a connector
+  std::optional<Endpoint> peer_;  // the peer of a connector; an acceptor has none
 };
 
 }  // namespace rpcrdma::fabric::loopback

@@ -20,7 +20,7 @@ struct WindowState {
   bool destroyed = false;     ///< its user has destroyed it: nothing may access the memory
   std::uint32_t pins = 0;
 
-  /// The byte that a peer names by `offset`, which has been checked.
+  /// The byte that a peer names by `offset`. The caller has checked `offset`.
   std::byte* at(std::uint64_t offset) const noexcept {
     return memory.data + static_cast<std::ptrdiff_t>(offset - segment.offset);
   }

@@ -26,7 +26,8 @@ std::vector<fs::path> folders(const Log& log) {
   Dl_info here{};
   void* extra = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(&load_verbs_plugin), &here, &extra, RTLD_DL_LINKMAP) != 0 && extra != nullptr) {
-    // l_name is empty for the program itself. Its dli_fname would be argv[0], which the caller of the program chooses.
+    // l_name is empty for the program itself, whereas dli_fname would be argv[0], which the caller of the program
+    // chooses.
     const fs::path library = static_cast<const link_map*>(extra)->l_name;
     if (library.is_absolute()) out.push_back(library.parent_path() / "rpcrdma");
   }
@@ -34,7 +35,7 @@ std::vector<fs::path> folders(const Log& log) {
   return out;
 }
 
-/// Only the text of the dynamic linker's error tells which library is missing.
+/// Searches the dynamic linker's message, as only its text tells which library is missing.
 FabricError refusal_of(const std::string& words) noexcept {
   if (words.find("libibverbs.so") != std::string::npos) return FabricError::no_libibverbs;
   if (words.find("librdmacm.so") != std::string::npos) return FabricError::no_librdmacm;
@@ -57,7 +58,7 @@ Result<const VerbsPlugin*> load(const fs::path& file, const Log& log) {
   if (plugin != nullptr && plugin->abi == kVerbsPluginAbi && std::strcmp(plugin->build, RPCRDMA_BUILD_ID) == 0)
     return plugin;
   if (plugin == nullptr)
-    log.error("verbs: {} has no entry point {}", file.string(), kVerbsPluginEntry);
+    log.error("verbs: {} has no entry point {}: it is not a plug-in of this library", file.string(), kVerbsPluginEntry);
   else
     log.error("verbs: {} is build {} with ABI {}; this program needs build {} with ABI {}", file.string(),
               plugin->build, plugin->abi, RPCRDMA_BUILD_ID, kVerbsPluginAbi);

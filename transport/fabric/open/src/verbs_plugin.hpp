@@ -8,8 +8,8 @@ namespace rpcrdma::fabric {
 /// that folder is searched. Otherwise three folders named rpcrdma are searched: in ../lib relative to the program,
 /// beside the shared library that contains this code, and where `cmake --install` puts the plug-in.
 ///
-/// FabricError::no_plugin if it is not found, no_libibverbs or no_librdmacm if rdma-core is missing, plugin_mismatch if
-/// it cannot be used by this program; `log` gets the details.
+/// Fails with FabricError::no_plugin if the plug-in is not found, no_libibverbs or no_librdmacm if rdma-core is
+/// missing, and plugin_mismatch if this program cannot use the plug-in. `log` receives the details.
 Result<const VerbsPlugin*> load_verbs_plugin(const Log& log);
 
 }  // namespace rpcrdma::fabric

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One thread for each call. A call that is no longer wanted is cancelled: a signal that the C library
-// reserves interrupts the wait in the kernel, the thread unwinds, and last() runs.
+// Operation. Each call has a thread. A call that is no longer wanted is cancelled: a signal that the C library reserves
+// interrupts the wait in the kernel, the thread unwinds, and last() runs.
 // Ownership. A job belongs to its thread and its owner. Threads that have ended are joined when the next thread starts
-// or when the io_context is destroyed. The destructor of the io_context also waits for calls that still block.
-// Without that, the process could not end before these calls return.
-// Error handling. If no thread can be created, a call fails with EAGAIN; last() then runs in the caller's thread.
+// or when the io_context is destroyed. The destructor of the io_context also waits for calls that still block; the
+// process could not end before these calls return anyway.
+// Error handling. If no thread can be created, a call fails with EAGAIN. If none can be created for last(), it runs in
+// the caller's thread.
 #include "blocking_call.hpp"
 
 #include <pthread.h>
@@ -68,7 +69,7 @@ bool BlockingCalls::begin(const std::shared_ptr<Job>& job) {
 
 void BlockingCalls::work(Job& job) {
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
-  // Its destructor also runs when the call is cancelled.
+  // The destructor also runs when the call is cancelled, as the thread unwinds.
   struct Rest {
     BlockingCalls& calls;
     Job& job;
@@ -136,7 +137,7 @@ void BlockingCall::end(UniqueFunction<void()> last) {
     const std::lock_guard lock(job_->mutex);
     if (!job_->over) {
       job_->last = std::move(last);
-      // The thread has not ended, so it has not been joined, and its handle is valid.
+      // The thread has not ended; therefore it has not been joined, and its handle is valid.
       ::pthread_cancel(job_->thread.native_handle());
       return;
     }

@@ -13,9 +13,8 @@ namespace rpcrdma::fabric::verbs {
 
 class BlockingCall;
 
-/// The threads of an io_context for calls that block in the kernel until a peer acts, and for the work that follows
-/// such a call, which may block as well. The io_context joins the threads when it is destroyed. All functions: any
-/// thread.
+/// The threads of an io_context for calls that block in the kernel until a peer acts, and for the cleanup after such a
+/// call, which may block as well. The io_context joins the threads when it is destroyed. All functions: any thread.
 class BlockingCalls final : public boost::asio::execution_context::service {
  public:
   static boost::asio::execution_context::id id;
@@ -24,10 +23,10 @@ class BlockingCalls final : public boost::asio::execution_context::service {
 
   explicit BlockingCalls(boost::asio::execution_context& owner) : service(owner) {}
 
-  /// Runs call() in a new thread, and then done(result) there, unless BlockingCall::end() comes first. EAGAIN at the
-  /// limit of calls or threads.
+  /// Runs call() in a new thread, and then done(result) in the same thread, unless BlockingCall::end() comes first.
+  /// Fails with EAGAIN at the limit of calls or threads.
   Result<std::unique_ptr<BlockingCall>> start(UniqueFunction<error_code()> call, UniqueFunction<void(error_code)> done);
-  /// Runs last() in a new thread, or in this one if no thread can be created.
+  /// Runs last() in a new thread, or in the caller's thread if no thread can be created.
   void run(UniqueFunction<void()> last);
 
  private:
@@ -50,9 +49,9 @@ class BlockingCall {
   BlockingCall(BlockingCalls& calls, std::shared_ptr<BlockingCalls::Job> job) noexcept
       : calls_(calls), job_(std::move(job)) {}
 
-  /// Cancels the call. When end() returns, done() has run or never will; last() runs in the other thread when the call
-  /// is over. The call is cancelled at the cancellation point in which it blocks (pthreads(7)), so no function on its
-  /// stack may be noexcept.
+  /// Cancels the call. When end() returns, done() has run or never will. last() runs after the call has ended: in the
+  /// call's thread, or in a new thread if the call has already ended. The call is cancelled at the cancellation point
+  /// in which it blocks (pthreads(7)), so no function on its stack may be noexcept.
   void end(UniqueFunction<void()> last);
 
  private:

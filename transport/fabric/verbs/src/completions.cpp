@@ -2,8 +2,9 @@
 // Operation. Polls in batches until the queue is empty, and then for the time that the polling policy allows; then arms
 // the queue and polls once more: that poll finds the completions that arrived before the queue was armed. The
 // completion channel announces later completions. Each completion goes to the dispatcher, which runs the callbacks
-// after each poll. Ownership. A slot leaves its queue, and a window changes its state, before the callback runs. Error
-// handling. The first failed operation names the reason; finish() flushes the rest.
+// after each poll.
+// Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
+// Error handling. The first failed operation determines the reason of the end; finish() flushes the rest.
 #include <array>
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -23,7 +24,7 @@ bool is_message(const ibv_wc& completion) noexcept {
   return completion.opcode == IBV_WC_RECV && (completion.wc_flags & IBV_WC_WITH_IMM) == 0;
 }
 
-// siw's library reports no invalidation. rxe's library sets invalidated_rkey, but passes on the kernel's flag, whose
+// siw's library does not report invalidations. rxe's library sets invalidated_rkey, but copies the kernel's flag, whose
 // value means IBV_WC_IP_CSUM_OK in user space.
 bool says_invalidated(const ibv_wc& completion) noexcept {
   return (completion.wc_flags & IBV_WC_WITH_INV) != 0 ||
@@ -31,7 +32,7 @@ bool says_invalidated(const ibv_wc& completion) noexcept {
 }
 
 int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
-  // Providers may leave the value of an earlier poll.
+  // The device's library may leave the value of an earlier poll.
   for (ibv_wc& completion : batch) completion.invalidated_rkey = 0;
   return ibv_poll_cq(queue, kBatch, batch.data());
 }
@@ -39,7 +40,8 @@ int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
 }  // namespace
 
 void VerbsQueuePair::on_completions() noexcept {
-  // The peer's first message may arrive before its last step of the handshake; rdma_notify() then replaces this step.
+  // The peer's first message may arrive before the last message of its handshake. rdma_notify() then completes the
+  // handshake.
   if (state_ == State::accepting) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
   poll();
 }
@@ -58,10 +60,10 @@ void VerbsQueuePair::poll() {
   deliver();
 }
 
-/// Nothing is delivered before on_established, and nothing is left to collect after finish().
+/// Whether completions are to be collected: not before on_established, and not after finish().
 bool VerbsQueuePair::collects() const noexcept { return is_connected(state_) && !ending_; }
 
-/// Returns whether it has found the queue empty.
+/// Collects and delivers completions. Returns whether the queue is empty and collection may continue.
 bool VerbsQueuePair::deliver() {
   if (!collects()) return false;
   collect();
@@ -70,7 +72,7 @@ bool VerbsQueuePair::deliver() {
   return collects() && !poll_scheduled_;
 }
 
-// A callback may have ended or quiesced the queue pair, which then has nothing left on the device.
+// A callback may have ended or quiesced the queue pair; then no work is left on the device.
 void VerbsQueuePair::after_dispatch() {
   dispatcher_->wake(dispatcher_);
   if (state_ == State::ended || ending_) return;
@@ -90,7 +92,7 @@ void VerbsQueuePair::collect() {
   collect_software();
 }
 
-/// Collects one batch. Returns whether there was one.
+/// Collects one batch. Returns false if there was no completion.
 bool VerbsQueuePair::collect_some() {
   std::array<ibv_wc, kBatch> batch;
   const int count = poll_batch(completions_.get(), batch);
@@ -126,7 +128,7 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
     core_->log.info("verbs: {}: work request {:x} failed: {} (vendor error {:x})", info_.peer.address().to_string(),
                     completion.wr_id, ibv_wc_status_str(completion.status), completion.vendor_err);
     if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
-    // rxe reports a missing route as an error of the queue pair.
+    // rxe reports a missing route as IBV_WC_LOC_QP_OP_ERR.
     if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && core_->device->port_is_down())
       fault_ = system_error(ENETDOWN);
   } else if (is_connected(state_) && state_ != State::hanging_up) {
@@ -153,8 +155,8 @@ error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& 
     result.invalidated = key;
   } else if (says_invalidated(completion)) {
     // The peer may invalidate windows only: the R flag is set only where the device has windows (RFC 8797 section 4.1).
-    // Any other key that the device lets it invalidate belongs to another connection or to work of this side. After the
-    // end of the connection its windows may be destroyed before the message is collected.
+    // If the device lets the peer invalidate any other key, that key belongs to another connection or to work of this
+    // side. After the end of the connection, however, its windows may be destroyed before the message is collected.
     if (state_ != State::ended) return violation("the peer invalidated memory that is not exposed to it");
     result.invalidated = key;
   }

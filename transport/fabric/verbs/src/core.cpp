@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The loss of the device shows in several ways: a removal event of the anchor, of a queue pair or of a
-// listener, DEVICE_FATAL, or another device at its address. The first sign ends everything. Only one fabric on the
-// device reads DEVICE_FATAL; it passes the event on to the other fabrics.
-// Ownership. Queue pairs belong to the user and are listed here as long as they exist.
-// Error handling. None: what cannot be released now is released with the last object that needs it.
+// Operation. Several events show that the device is lost: the removal event of the anchor, of a queue pair or of a
+// listener, DEVICE_FATAL, or another device at the device's address. The first of them ends the fabric. Only one fabric
+// on the device reads DEVICE_FATAL; it passes the event on to the other fabrics.
+// Ownership. Queue pairs belong to the user, and are listed here as long as they exist.
+// Error handling. Nothing fails: an object that cannot be released at once is released with the last object that needs
+// it.
 #include "core.hpp"
 
 #include <boost/asio/post.hpp>
@@ -45,7 +46,7 @@ Core::Core(boost::asio::io_context& io_context, const VerbsOptions& wanted, Log 
           io_context, [this](AsyncEvents::Loss loss) { lose(loss); }, log)) {}
 
 error_code Core::refused(error_code why) noexcept {
-  // ENXIO: the id was bound, but its device is gone.
+  // ENXIO: the id was bound, but its device has been removed.
   return why == system_error(ENODEV) || why == system_error(ENXIO) ? error_code(FabricError::device_lost) : why;
 }
 
@@ -76,7 +77,7 @@ void Core::close() noexcept {
   leave_device();
   on_end.reset();
   async_events->detach();
-  completions->detach();  // a wait would keep the channel longer than the device exists
+  completions->detach();  // a pending wait would keep the channel after the device is closed
   if (events != nullptr) events->detach();
   if (device == nullptr || device->hold() == nullptr) return;
   device->set_handler(nullptr);

@@ -12,8 +12,8 @@ namespace rpcrdma::fabric::verbs {
 
 class VerbsQueuePair;
 
-/// What a fabric, its listeners and its queue pairs share. When the device is lost, the Core ends the fabric and its
-/// queue pairs. Fabric's thread only.
+/// State that a fabric shares with its listeners and queue pairs. When the device is lost, the Core ends the fabric and
+/// its queue pairs. Fabric's thread only.
 class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
  public:
   /// `anchor` is an id bound to the device.
@@ -28,8 +28,8 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
   /// removed become device_lost.
   static error_code refused(error_code why) noexcept;
   bool lost() const noexcept { return lost_; }
-  /// To be called when the fabric is destroyed. Afterwards only handshakes whose end the kernel awaits remain on a lost
-  /// device.
+  /// To be called when the fabric is destroyed. On a lost device, only the objects of unfinished handshakes remain
+  /// afterwards; the kernel waits for the end of these handshakes.
   void close() noexcept;
 
   void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }

@@ -18,7 +18,7 @@ constexpr std::string_view kDevice = "uverbs";
 
 struct DeviceFiles {
   bool any = false;
-  bool all_open = true;  // this process may open all of them
+  bool all_open = true;  // this process may open every device file
 };
 
 DeviceFiles list_device_files() {

@@ -6,8 +6,8 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Why `id` could not be bound to a device; `id` is null if none could be created. FabricError::no_device if the kernel
-/// has no device for it, device_closed or no_driver if the device cannot be opened.
+/// The reason why `id` could not be bound to a device; `id` is null if no id could be created. FabricError::no_device
+/// if the kernel has no device at the address, device_closed or no_driver if the device cannot be opened.
 error_code why_no_device(rdma_cm_id* id) noexcept;
 
 }  // namespace rpcrdma::fabric::verbs

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Every way to end goes through finish(), which collects what the device has completed, releases windows and
-// queue pair, completes the rest as flushed, and ends the connection. The callbacks run from the io_context.
-// disconnect() first lets the send queue run empty, because the device drops unsent work when it disconnects.
-// Ownership. finish() releases everything but the rdma_cm id, which remains until the queue pair is quiesced: while it
-// exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost, finish()
-// destroys the id too. During an iWARP handshake a thread destroys all objects, because the kernel waits for the end of
-// the handshake before it destroys any.
-// Error handling. None: the device's objects are released in any case.
+// Operation. Every end of a connection calls finish(). finish() collects the completions that are on the device,
+// releases windows and queue pair, completes the remaining work as flushed, and ends the connection. The callbacks run
+// from the io_context. disconnect() first waits until the send queue is empty, because the device drops unsent work
+// when it disconnects.
+// Ownership. finish() releases everything but the rdma_cm id, which remains until the queue pair is quiesced: while the
+// id exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost, finish()
+// destroys the id too. During an iWARP handshake a thread destroys all objects, because the kernel does not destroy any
+// of them before the end of the handshake.
+// Error handling. The device's objects are released in any case.
 #include <boost/asio/post.hpp>
 
 #include "error.hpp"
@@ -35,7 +36,7 @@ void VerbsQueuePair::disconnect() {
 
 void VerbsQueuePair::abort() {
   if (ending_ || state_ == State::ended) return;
-  // The device stops at once; the callbacks follow from the io_context.
+  // The device stops at once; the callbacks run later, from the io_context.
   if (handshake_waits())
     stop_receives();
   else
@@ -55,9 +56,9 @@ void VerbsQueuePair::hang_up() {
   arm_timer(kLinger);
 }
 
-// The device has flushed work without a request to disconnect. On InfiniBand that is a violation by the peer, and the
-// peer is notified; on iWARP it may be only the end of the TCP connection, which rdma_cm is about to report. That end
-// is orderly unless work of this side was `lost`.
+// Called when the device has flushed work although neither side has asked to disconnect. On InfiniBand the peer has
+// violated the protocol, and has been notified. On iWARP the cause may be only the end of the TCP connection, which
+// rdma_cm is about to report. That end is orderly unless work of this side was `lost`.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;
@@ -69,9 +70,9 @@ void VerbsQueuePair::on_flush_unasked(error_code lost) {
   arm_timer(kLinger);
 }
 
-// InfiniBand does not report a violation to the side whose memory the peer tried to access: that side finds its queue
-// pair in the error state when the refused peer disconnects. To be called before this side itself puts the queue pair
-// in the error state.
+// If the peer tries to access memory that is not exposed to it, InfiniBand does not report this violation to the owner
+// of the memory. The owner finds its queue pair in the error state when the refused peer disconnects. To be called
+// before this side itself puts the queue pair in the error state.
 error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
   if (fault_) return *fault_;
   if (state_ == State::hanging_up || core_->device->limits().iwarp || id_->qp == nullptr) return {};
@@ -101,7 +102,7 @@ void VerbsQueuePair::finish(error_code why) {
     rdma_destroy_qp(id_.get());
   collect_rest();
   const bool unfinished = flush_rest();
-  // A peer that disconnects while work of this side is outstanding has not closed in an orderly way.
+  // If work of this side is outstanding when the peer disconnects, the end is not orderly.
   if (!why && unfinished) why = FabricError::flushed;
   release_device();
   dispatcher_->disconnect(why, why == FabricError::rejected ? &info_ : nullptr);
@@ -137,8 +138,8 @@ bool VerbsQueuePair::handshake_waits() const noexcept {
   return core_->device->limits().iwarp && (state_ == State::connecting || state_ == State::accepting);
 }
 
-// Puts the queue pair in the error state: the handshake may still succeed, and the peer may send a message after the
-// buffers were given back to their owner.
+// Puts the queue pair in the error state. Otherwise the handshake could still succeed, and a message of the peer could
+// reach the buffers after their return to the owner.
 void VerbsQueuePair::stop_receives() noexcept {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;

@@ -17,7 +17,7 @@ error_code system_error(int error) noexcept;
 error_code completion_error(ibv_wc_status status) noexcept;
 error_code receive_error(ibv_wc_status status) noexcept;
 
-/// Why a connection was not established: `status` is a negative errno, or InfiniBand's reason for a REJECT.
+/// The reason why a connection was not established. `status` is a negative errno, or InfiniBand's reason for a REJECT.
 error_code connect_error(rdma_cm_event_type type, int status) noexcept;
 
 }  // namespace rpcrdma::fabric::verbs

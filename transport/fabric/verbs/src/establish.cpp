@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A connector's id is bound to the fabric's device from the start (its receives need the queue pair); it
-// resolves the address, resolves the route, and connects, on iWARP in another thread. An acceptor's id arrives with
-// device, address and route. In both roles ESTABLISHED ends the set-up.
+// Operation. A connector's id is bound to the fabric's device from the start, because its receives need the queue pair.
+// It resolves the address, resolves the route, and connects (on iWARP in another thread). An acceptor's id already has
+// device, address and route when it arrives. In both roles ESTABLISHED ends the set-up.
 // Error handling. Every failure, and the timer, calls finish() with the reason.
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -13,15 +13,15 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// An RDMA Send that follows the MPA reply too closely is left unread by Linux's siw until more data arrives
-// (peer_watch.hpp).
+// An iWARP connector waits for this time before its first Send: Linux siw does not read a Send that follows the MPA
+// Reply too closely until more data arrives (peer_watch.hpp).
 constexpr std::chrono::milliseconds kSettle{2};
 
-// Not 7, the maximum: rxe then retries without end, and never gives up a peer that has vanished. Such connections can
-// block all threads of the kernel's NFS server for good.
+// With the maximum, 7, rxe would retry for ever, even if the peer has vanished. Such connections can block all threads
+// of the kernel's NFS server for good.
 constexpr std::uint8_t kRetries = 6;
-// How long the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries a silent peer is noticed
-// after 8 s; the kernel's default would take half a minute.
+// The time that the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries, the device notices
+// a silent peer after 8 s; with the kernel's default it would take half a minute.
 constexpr std::uint8_t kAckTimeout = 18;
 // A message for which no receive is posted ends the connection: the sender exceeded its credits (RFC 8166
 // section 3.3.1).
@@ -67,7 +67,7 @@ error_code VerbsQueuePair::connect() {
   return rdma_connect(id_.get(), &wanted) != 0 ? last_error() : error_code();
 }
 
-// siw blocks its caller until TCP is connected: two minutes if the peer drops SYNs.
+// siw blocks the caller of rdma_connect until TCP is connected: for two minutes if the peer drops SYNs.
 error_code VerbsQueuePair::connect_in_thread(const rdma_conn_param& wanted) {
   auto call = [id = id_.get(), to_send = wanted, data = options_.private_data]() mutable {
     to_send.private_data = data.data();
@@ -90,7 +90,7 @@ void VerbsQueuePair::on_connect_returned(error_code failed) {
 
 error_code VerbsQueuePair::accept() {
   const DeviceLimits& limits = core_->device->limits();
-  // At most what the peer asked for, which info_ contains until here.
+  // At most the read depths that the peer requested, which info_ contains until here.
   info_.inbound_reads = std::min({info_.inbound_reads, options_.inbound_reads, limits.max_inbound_reads});
   info_.outbound_reads = std::min({info_.outbound_reads, options_.outbound_reads, limits.max_outbound_reads});
   rdma_conn_param granted = parameters();
@@ -114,18 +114,19 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
     case RDMA_CM_EVENT_DISCONNECTED: return finish(reason_of_disconnect());
     case RDMA_CM_EVENT_DEVICE_REMOVAL: return core_->lose(AsyncEvents::Loss::removal);
     case RDMA_CM_EVENT_UNREACHABLE:
-      // On an established connection: the kernel (6.0 and later) has lost the peer's hardware address.
+      // On an established connection, this event means that the kernel (6.0 and later) has lost the peer's hardware
+      // address.
       if (is_connected(state_)) return finish(fault_.value_or(system_error(ETIMEDOUT)));
       return finish(connect_error(event.type, event.status));
     case RDMA_CM_EVENT_ADDR_ERROR:
       if (state_ != State::resolving || event.status != -ETIMEDOUT)
         return finish(connect_error(event.type, event.status));
-      error = resolve();  // repeated until the timer expires
+      error = resolve();  // tries again until the timer expires
       break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
     case RDMA_CM_EVENT_CONNECT_ERROR: return finish(connect_error(event.type, event.status));
     case RDMA_CM_EVENT_REJECTED: return on_peer_rejected(std::move(event));
-    default: return;  // ADDR_CHANGE and TIMEWAIT_EXIT say nothing about the connection
+    default: return;  // ADDR_CHANGE and TIMEWAIT_EXIT do not concern the connection
   }
   if (error) finish(error);
 }

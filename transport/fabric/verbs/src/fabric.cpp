@@ -63,7 +63,7 @@ Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& p
   Endpoint local = core_->device->address();
   if (rdma_bind_addr(raw, local.data()) != 0) return Core::refused(last_error());
   if (raw->verbs != core_->device->context()) {
-    core_->lose(AsyncEvents::Loss::fault);  // another device has taken its address
+    core_->lose(AsyncEvents::Loss::fault);  // the address now belongs to another device
     return FabricError::device_lost;
   }
   ConnectionInfo towards;
@@ -97,7 +97,7 @@ void VerbsFabric::reject(std::unique_ptr<ConnectionRequest> request, Octets priv
 
 namespace {
 
-// Checked first, because librdmacm writes to standard error if the kernel has no RDMA.
+// Must be checked before librdmacm is used: it writes to standard error if the kernel has no RDMA.
 bool kernel_has_rdma() noexcept { return ::access("/dev/infiniband/rdma_cm", R_OK | W_OK) == 0; }
 
 Result<std::unique_ptr<verbs::VerbsFabric>> open_with(boost::asio::io_context& context, Result<verbs::CmId> id,

@@ -4,7 +4,7 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Ends when its device is lost.
+/// The fabric of one device on one io_context. It ends when its device is lost.
 class VerbsFabric final : public Fabric {
  public:
   explicit VerbsFabric(std::shared_ptr<Core> core);

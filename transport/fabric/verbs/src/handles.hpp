@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// rdma-core's objects as move-only handles. Each is destroyed before the object it was made from.
+// rdma-core's objects as move-only handles. Each object must be destroyed before the object that it was made from.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
@@ -17,14 +17,14 @@ struct Destroyer {
 };
 
 using CmChannel = std::unique_ptr<rdma_event_channel, Destroyer<&rdma_destroy_event_channel>>;
-/// Every event of an id has been acknowledged before the id is destroyed: rdma_destroy_id waits for that.
+/// All events of an id must be acknowledged before the id is destroyed: rdma_destroy_id waits for the acknowledgements.
 using CmId = std::unique_ptr<rdma_cm_id, Destroyer<&rdma_destroy_id>>;
 using ProtectionDomain = std::unique_ptr<ibv_pd, Destroyer<&ibv_dealloc_pd>>;
 using CompletionQueue = std::unique_ptr<ibv_cq, Destroyer<&ibv_destroy_cq>>;
 using CqChannel = std::unique_ptr<ibv_comp_channel, Destroyer<&ibv_destroy_comp_channel>>;
 using Registration = std::unique_ptr<ibv_mr, Destroyer<&ibv_dereg_mr>>;
-// ibv_dealloc_mw is a static inline function: as an argument of Destroyer it would give each source file a type of its
-// own.
+// ibv_dealloc_mw is a static inline function: as an argument of Destroyer it would make the type differ between source
+// files.
 struct MemoryWindowDestroyer {
   void operator()(ibv_mw* window) const noexcept { ibv_dealloc_mw(window); }
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each CONNECT_REQUEST becomes a VerbsRequest, passed to the user at once, as the event carries the private
-// data.
+// Operation. Each CONNECT_REQUEST becomes a VerbsRequest, which is passed to the user at once: the event already
+// carries the private data.
 // Ownership. A request owns its id until it is accepted, here or on another fabric, rejected, or dropped.
-// Error handling. A listener whose device is lost gets no more requests.
+// Error handling. A listener whose device is lost receives no more requests.
 #include "listener.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A connection request that is neither accepted nor rejected. It keeps its event channel alive, as it may outlive the
-/// listener's fabric. The id has no context: events of the id are dropped, and a failure shows when the request is
+/// listener's fabric. The id has no context: its events are dropped, and a failure is reported when the request is
 /// accepted.
 class VerbsRequest final : public ConnectionRequest {
  public:
@@ -37,7 +37,7 @@ class VerbsListener final : public Listener, private CmHandler {
 
   std::shared_ptr<Core> core_;
   CmId id_;
-  std::shared_ptr<Fabric::RequestHandler> handler_;  // shared, as it may destroy the listener
+  std::shared_ptr<Fabric::RequestHandler> handler_;  // shared, as the handler may destroy the listener
 };
 
 }  // namespace rpcrdma::fabric::verbs

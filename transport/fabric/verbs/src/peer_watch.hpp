@@ -6,14 +6,13 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Decides when the peer of one established connection is sent an empty RDMA Write. InfiniBand reports nothing on an
-/// idle connection: without probes, a connection would outlive the peer's host for ever. After the keepalive time
-/// without a completion a probe is due: the peer's device acknowledges it, or the connection fails; the peer's program
-/// sees nothing.
+/// Decides when an empty RDMA Write is sent to the peer of an established connection. InfiniBand reports nothing on an
+/// idle connection: without probes, a connection would outlive the peer's host for ever. A probe is due after the
+/// keepalive time without a completion: either the peer's device acknowledges the probe, or the connection fails. The
+/// peer's program does not notice a probe.
 ///
-/// An empty Write also makes siw read the first message, which siw may leave unread if the message follows the
-/// handshake closely. Therefore an iWARP connector sends a few empty Writes, at growing intervals, until it has heard
-/// from the peer.
+/// An empty Write also makes siw read the first message, which siw may leave unread if the message closely follows the
+/// handshake. Therefore an iWARP connector sends a few empty Writes, at growing intervals, until it receives a message.
 class PeerWatch {
  public:
   class Owner {

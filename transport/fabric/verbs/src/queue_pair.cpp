@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Posting appends to a chain; submit() hands the chain to the device, receives first, so that a send which
-// grants credits never precedes the receives that these credits promise. Receives do not wait for submit(): they go to
-// the device at once or, if a callback posts them, after the callbacks.
+// Operation. Posting appends to a chain. submit() passes the chains to the device, receives first: a Send that grants
+// credits must not precede the receives that these credits promise. Receives do not wait for submit(): they are passed
+// to the device at once or, if a callback posts them, after the callbacks.
 // Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id),
 // until it leaves them to a thread that waits for the kernel (ending.cpp).
 // Error handling. If the device refuses work at submit(), the connection ends, from the io_context.
@@ -95,7 +95,7 @@ error_code VerbsQueuePair::create() {
                     .max_send_sge = core_->device->limits().max_gather,
                     .max_recv_sge = 1,
                     .max_inline_data = 0};
-  // How much a device takes inline depends on the other attributes, and cannot be queried.
+  // The most inline data of a device depends on the other attributes, and cannot be queried.
   for (const std::uint32_t most : {core_->options.max_inline, std::min(core_->options.max_inline, kLittleInline), 0u}) {
     attributes.cap.max_inline_data = most;
     if (rdma_create_qp(id_.get(), core_->device->domain(), &attributes) != 0) continue;
@@ -114,7 +114,7 @@ error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) 
   if (state_ == State::ended || ending_) return FabricError::not_connected;
   if (const error_code error = receives_.append(buffer, context)) return error;
   ++core_->counters.work_requests;
-  // Receives that callbacks post go to the device together, after the callbacks.
+  // Receives that callbacks post are passed to the device together, after the callbacks.
   if (!dispatcher_->running()) submit_receives();
   return {};
 }
@@ -215,7 +215,7 @@ error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
       exposure.conceal();
       exposure.set_invalidating();
       break;
-    case VerbsWindow::State::idle: break;  // the peer has invalidated it; a second invalidation would crash rxe
+    case VerbsWindow::State::idle: break;  // the peer has invalidated the window; a second invalidation would crash rxe
   }
   sends_.append_software(context, exposure.serial());
   ++core_->counters.work_requests;

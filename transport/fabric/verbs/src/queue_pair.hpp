@@ -15,9 +15,9 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A reliable connection on rdma_cm: its device objects and its state (queue_pair_state.hpp). SendSide and ReceiveSide
-/// hold the outstanding work, WindowTable the windows; the dispatcher runs the callbacks, and PeerWatch decides about
-/// probes. The methods are spread over files by event: queue_pair.cpp (making, posting), establish.cpp (connecting,
-/// accepting), completions.cpp (polling), ending.cpp (every way to end).
+/// hold the outstanding work, WindowTable the windows. The dispatcher runs the callbacks, and PeerWatch decides when to
+/// probe the peer. The methods are spread over files by event: queue_pair.cpp (making, posting), establish.cpp
+/// (connecting, accepting), completions.cpp (polling), ending.cpp (every way to end).
 class VerbsQueuePair final : public QueuePair,
                              private CmHandler,
                              private CompletionHandler,
@@ -26,7 +26,7 @@ class VerbsQueuePair final : public QueuePair,
  public:
   enum class Role : std::uint8_t { connector, acceptor };
 
-  /// `request`: what the peer asked for, if this is the acceptor.
+  /// `request`: for an acceptor, the peer's request; for a connector, the peer's address.
   static Result<std::unique_ptr<QueuePair>> make(const std::shared_ptr<Core>& core, CmId id, Role role,
                                                  const ConnectionInfo& request, QueuePairOptions options,
                                                  QueuePairEvents& events);
@@ -49,7 +49,7 @@ class VerbsQueuePair final : public QueuePair,
   void abort() override;
   void quiesce() noexcept override;
 
-  /// Ends the connection, and releases all device objects: the device is gone. Runs no callback.
+  /// To be called when the device is lost. Ends the connection, and releases all device objects. Runs no callback.
   void on_device_lost();
 
  private:
@@ -63,7 +63,7 @@ class VerbsQueuePair final : public QueuePair,
   /// Takes the transition of `event`; false if there is none.
   bool advance(Event event) noexcept;
 
-  // establish.cpp
+  // Defined in establish.cpp:
   void on_cm_event(CmEvent event) noexcept override;
   error_code resolve();
   error_code connect();
@@ -77,7 +77,7 @@ class VerbsQueuePair final : public QueuePair,
   void arm_timer(std::chrono::milliseconds after);
   void on_timer();
 
-  // completions.cpp
+  // Defined in completions.cpp:
   void on_completions() noexcept override;
   void on_dispatched() noexcept override { after_dispatch(); }
   void probe_peer() noexcept override;
@@ -99,7 +99,7 @@ class VerbsQueuePair final : public QueuePair,
   error_code violation(std::string_view what);
   void note_failure(const ibv_wc& completion);
 
-  // ending.cpp
+  // Defined in ending.cpp:
   void end_later(error_code why);
   void on_flush_unasked(error_code lost);
   error_code reason_of_disconnect() const noexcept;

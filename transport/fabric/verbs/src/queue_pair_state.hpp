@@ -6,7 +6,7 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// The life of a queue pair, in order, and what each state waits for.
+/// The states of a queue pair, in the order of its life, each with the event that it waits for.
 enum class QueuePairState : std::uint8_t {
   idle,         ///< start()
   resolving,    ///< ADDR_RESOLVED
@@ -15,10 +15,10 @@ enum class QueuePairState : std::uint8_t {
   accepting,    ///< ESTABLISHED, after rdma_accept
   settling,     ///< the timer that gives an iWARP acceptor time to arm its receives
   established,  ///< work
-  draining,     ///< the send queue to run empty, after disconnect()
+  draining,     ///< an empty send queue, after disconnect()
   hanging_up,   ///< DISCONNECTED after rdma_disconnect, or the timer
-  peer_fault,   ///< DISCONNECTED after an iWARP device flushed, or the timer
-  ended,        ///< nothing: no object remains on the device, and the last callbacks run from the io_context
+  peer_fault,   ///< DISCONNECTED after an iWARP device flushed work, or the timer
+  ended,        ///< no event: no object remains on the device, and the last callbacks run from the io_context
 };
 
 enum class QueuePairEvent : std::uint8_t {
@@ -74,11 +74,11 @@ constexpr std::optional<QueuePairState> next_state(QueuePairState state, QueuePa
   return std::nullopt;
 }
 
-/// The handshake is over, and the connection has not ended.
+/// True if the handshake is over and the connection has not ended.
 constexpr bool is_connected(QueuePairState state) noexcept {
   return state >= QueuePairState::established && state < QueuePairState::ended;
 }
-/// The device takes posted work.
+/// True if the device accepts posted work.
 constexpr bool takes_work(QueuePairState state) noexcept { return state <= QueuePairState::draining; }
 
 }  // namespace rpcrdma::fabric::verbs

@@ -10,10 +10,11 @@
 namespace rpcrdma::fabric::verbs {
 
 /// The receive side of a queue pair: contexts in order of posting, and the chain for the next submit(). used() counts a
-/// receive with a context until its callback runs: take() leaves it counted, and the caller of take() subtracts it.
+/// receive with a context until its callback runs: take() does not change the count, and the caller of take() subtracts
+/// the receive.
 class ReceiveSide {
  public:
-  /// Set in the work request's id, to tell receives from sends on their common completion queue.
+  /// Set in the work request's id, to distinguish receives from sends on their common completion queue.
   static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
 
   explicit ReceiveSide(std::uint32_t depth);

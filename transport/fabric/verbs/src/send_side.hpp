@@ -18,16 +18,17 @@ namespace rpcrdma::fabric::verbs {
 /// invalidation of a window that the peer has invalidated) has a slot as well, so that it completes in order of
 /// posting; the work request before it must therefore be signalled.
 ///
-/// used() counts the slot of an operation with a context until its callback runs: take_...() leaves it counted, and the
-/// caller of take_...() subtracts it. take_...() frees all other slots.
+/// used() counts the slot of an operation with a context until its callback runs: the functions take_...() do not
+/// change the count, and their caller subtracts the slot. All other slots are freed by take_...().
 class SendSide {
  public:
   struct Limits {
-    std::uint32_t depth = 0;  ///< operations of the user outstanding
+    std::uint32_t depth = 0;  ///< the most outstanding operations of the user
     std::uint32_t max_gather = 1;
     std::uint32_t max_inline = 0;
     std::uint32_t signal_interval = 1;
-    bool overtaking = false;  ///< completions come in any order, one for each operation; signal_interval is 1
+    bool overtaking =
+        false;  ///< operations complete in any order, each with a completion of its own; signal_interval is 1
   };
   struct Slot {
     enum class Kind : std::uint8_t {
@@ -39,14 +40,14 @@ class SendSide {
     WorkContext* context = nullptr;
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
     Kind kind = Kind::request;
-    bool done = false;  ///< completed ahead of others, with `status`
+    bool done = false;  ///< completed before an earlier operation, with `status`
     error_code status{};
-    Registration sink{};  ///< of an RDMA Read, until it has completed
+    Registration sink{};  ///< the sink of an RDMA Read, until the Read has completed
   };
 
   explicit SendSide(const Limits& limits);
 
-  /// Work requests on the device at once: a flush and a probe may be added to the user's requests.
+  /// The most work requests on the device: a flush and a probe may be added to the user's requests.
   static std::uint32_t device_depth(std::uint32_t depth) noexcept { return depth + 2; }
 
   void set_max_inline(std::uint32_t bytes) noexcept { limits_.max_inline = bytes; }
@@ -64,7 +65,8 @@ class SendSide {
   void retract() noexcept;
   /// After the append of an RDMA Read: `sink` is its sink, and is released with its slot.
   void set_sink(Registration sink) noexcept;
-  /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
+  /// To be called after the append of a bind. Makes the chain's last request signal its completion, which tells whether
+  /// the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
   /// Appends an operation that needs no work request. It completes in order of posting. Not when full().
   void append_software(WorkContext* context, std::uint32_t window);
@@ -74,13 +76,15 @@ class SendSide {
   void append_probe();
   bool probing() const noexcept { return probing_; }
 
-  /// Posts the chain. On failure, what was not posted stays outstanding until the end of the connection flushes it.
+  /// Posts the chain. If posting fails, the requests that were not posted stay outstanding until the end of the
+  /// connection flushes them.
   error_code submit(ibv_qp* queue_pair);
-  /// The peer has invalidated `key`: an invalidation of this key that is still in the chain becomes a request without
-  /// effect.
+  /// To be called when the peer has invalidated `key`. An invalidation of this key that is still in the chain becomes a
+  /// request without effect.
   void disarm_invalidation(std::uint32_t key) noexcept;
 
-  /// The device has completed a request; requests that it overtook stay outstanding. Only with Limits::overtaking.
+  /// To be called when the device has completed a request. Requests that it overtook stay outstanding. Only with
+  /// Limits::overtaking.
   void note_done(std::uint64_t number, error_code status) noexcept;
   /// Takes the oldest slot if its number is at most `last` or, with Limits::overtaking, if it is done.
   bool take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept;
@@ -102,7 +106,7 @@ class SendSide {
   std::uint64_t head_ = 0;  // number of the oldest outstanding operation
   std::uint64_t tail_ = 0;  // number of the next operation
   std::uint32_t used_ = 0;
-  std::uint32_t unsignalled_run_ = 0;  // how many of the latest requests are unsignalled
+  std::uint32_t unsignalled_run_ = 0;  // the number of unsignalled requests since the last signalled one
   bool chain_has_bind_ = false;
   bool probing_ = false;
 

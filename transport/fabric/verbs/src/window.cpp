@@ -6,16 +6,16 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// The consumer chooses the low byte of a key, the rest identifies the window (InfiniBand Architecture,
-// section 10.7.2.2).
+// The consumer chooses the low byte of a key; the other bits identify the window (InfiniBand Architecture, section
+// 10.7.2.2).
 constexpr unsigned kKeyBits = 8;
 
 std::uint64_t address_of(BufferRef memory) { return reinterpret_cast<std::uintptr_t>(memory.data); }
 
 // The next key of a window. Each of the 256 keys occurs once before any key is repeated, in an order that differs
-// between windows (a linear congruential generator of full period). ibv_inc_rkey counts up: a peer that has seen one
-// handle would know all later handles of the window, and could access or invalidate an exposure that was never
-// announced to it. Devices accept any value that differs from the last value.
+// between windows (a linear congruential generator of full period). ibv_inc_rkey counts up instead: a peer that has
+// seen one handle would know all later handles of the window, and could access or invalidate an exposure that was never
+// announced to it. Devices accept any key that differs from the last one.
 std::uint32_t next_key(std::uint32_t key, std::uint32_t step) {
   constexpr std::uint32_t kMask = (1u << kKeyBits) - 1;
   return (key & ~kMask) | ((key * 5 + step) & kMask);

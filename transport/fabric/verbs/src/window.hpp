@@ -27,15 +27,15 @@ class VerbsWindow final : public Window {
   std::uint32_t serial() const noexcept { return serial_; }
   bool on_device() const noexcept { return handle_ != nullptr; }
 
-  /// By memory window: fills in the bind part of `request`. The handle differs from the previous one.
+  /// With a memory window: fills in the bind part of `request`. The handle differs from the previous one.
   error_code prepare_bind(BufferRef memory, Access access, ibv_send_wr& request);
-  /// By registration: effective at once.
+  /// Without memory windows: registers the memory, which exposes it at once.
   error_code expose(BufferRef memory, Access access);
   /// Deregisters this exposure.
   void conceal() noexcept { registration_.reset(); }
 
   void set_invalidating() noexcept { state_ = State::invalidating; }
-  /// No longer exposed: invalidated by either side, or the connection has ended.
+  /// To be called when either side has invalidated the window, or the connection has ended.
   void set_idle() noexcept { state_ = State::idle; }
   /// Call it before the queue pair is destroyed: a window must not outlive its queue pair on the device.
   void release_device() noexcept;
@@ -53,8 +53,8 @@ class VerbsWindow final : public Window {
   State state_ = State::idle;
 };
 
-/// The windows of one queue pair. The queue pair and the windows share the table, so that any of them may be destroyed
-/// first.
+/// The windows of one queue pair. The queue pair and the windows share the table, so that they may be destroyed in any
+/// order.
 class WindowTable : public std::enable_shared_from_this<WindowTable> {
  public:
   explicit WindowTable(std::shared_ptr<Device> device) : device_(std::move(device)) {}

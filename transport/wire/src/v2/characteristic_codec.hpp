@@ -5,7 +5,7 @@
 
 namespace rpcrdma::wire::v2 {
 
-/// Each reads one object; malformed input makes `in` fail.
+/// Each function decodes one object; malformed input makes `in` fail.
 void decode(Reader& in, Characteristic& out) noexcept;
 void decode(Reader& in, CharacteristicList& out);
 void decode(Reader& in, Subset& out);

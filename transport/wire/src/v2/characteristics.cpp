@@ -10,11 +10,11 @@
 namespace rpcrdma::wire::v2 {
 namespace {
 
-/// An xcharval with an empty value, in bytes.
+/// The size of an xcharval with an empty value, in bytes.
 constexpr std::size_t kMinCharacteristic = 8;
 constexpr std::uint32_t kValueSize = 4;  // every known characteristic has a value of this size
 
-/// Begins the value of SmallerReceives.
+/// The first bytes of the value of SmallerReceives.
 constexpr std::string_view kExperimentName = "rpcrdma1";
 
 Octets name_of_experiment() noexcept { return std::as_bytes(std::span(kExperimentName)); }
@@ -56,17 +56,18 @@ void decode(Reader& in, Characteristic& out) noexcept {
   out = {};
   out.id = in.u32();
   const std::uint32_t size = in.u32();
-  const Octets data = in.octets(size);  // [xchar-2.1-a] fails when it extends beyond the message
+  const Octets data = in.octets(size);  // [xchar-2.1-a] fails if the value extends beyond the message
   in.skip(pad4(std::size_t{size}) - size);
   if (!in.ok()) return;
   if (!out.known()) {
     out.data = data;  // [xchar-2.1-d] an unknown id is no error
     return;
   }
-  // [xchar-2.1-c] a value that is too short is invalid; so is a longer value, as each known value has a fixed length
+  // [xchar-2.1-c] a value that is too short is invalid; a longer value is also invalid, as known values have a fixed
+  // length
   if (size != kValueSize) return in.fail();
   out.value = Reader(data).u32();
-  if (out.value > largest_value(CharacteristicId{out.id})) in.fail();  // [xchar-2.1-b]
+  if (out.value > largest_value(CharacteristicId{out.id})) in.fail();  // [xchar-2.1-b] the value is out of range
 }
 
 void decode(Reader& in, CharacteristicList& out) {
@@ -83,7 +84,7 @@ void decode(Reader& in, Subset& out) {
   boost::container::small_vector<std::uint32_t, 1> words;
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
     const std::uint32_t word = in.u32();
-    // Later words refer to positions that no list has.
+    // Ignores later words: they name positions that no list has.
     if (i < kMaxCharacteristics / 32) words.push_back(word);
   }
   out.assign(std::move(words));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // bulk_data: a DDP-eligible counted opaque (RFC 8166 section 3.4.1), for use in .x files. On the wire it is `opaque
-// data<>` or `string path<>`; in memory it references its bytes instead of containing them.
+// data<>` or `string path<>`; in memory it refers to its bytes instead of containing them.
 #include <rpc/rpc.h>
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include "rpcrdma/base/buffer_ref.hpp"
 #include "rpcrdma/base/export.hpp"
 
-/// Where the bytes of a bulk_data are.
+/// The place of the bytes of a bulk_data.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 enum class bulk_kind : std::uint32_t {
   octets = 0,  ///< in memory at `octets`: part of a message, or unregistered memory of the sender
@@ -53,7 +53,7 @@ struct bulk_data {
   }
   /// As set_octets(), with the characters of a text.
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
-  /// Sends registered memory, by reference where the item is reduced. The length is the sum of the sizes in `from`. The
+  /// Sends registered memory, without a copy if the item is reduced. The length is the sum of the sizes in `from`. The
   /// array `from` must stay valid as long as the memory.
   void set_parts(std::span<const rpcrdma::BufferRef> from) noexcept {
     *this = {};

@@ -36,7 +36,7 @@ bool_t decode_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(X
     T* item = *items + *count;
     std::memset(static_cast<void*>(item), 0, sizeof(T));
     ++*count;
-    if (!each(xdrs, item)) return FALSE;  // xdr_free() frees what has been decoded
+    if (!each(xdrs, item)) return FALSE;  // xdr_free() frees the items decoded so far
   }
 }
 

@@ -28,10 +28,12 @@ class RPCRDMA_EXPORT MessageKeeper {
 /// Supplies a message that is still arriving. Its functions block.
 class Source {
  public:
-  /// Appends the next bytes of the message to its pieces, or lengthens the last piece; false if no more bytes come.
+  /// Appends the next bytes of the message to its pieces, or lengthens the last piece. Returns false if the message has
+  /// no more bytes.
   virtual bool more() = 0;
-  /// Requests to.size() bytes of the message, from `position` on. Returns how many of them, at the start, arrive in
-  /// pieces, now or later. The rest is transferred directly to the end of `to`; arrived() waits for this transfer.
+  /// Requests to.size() bytes of the message, from `position` on. Returns a number n: the first n bytes arrive in
+  /// pieces, now or later, and the other bytes are transferred directly to the end of `to`; arrived() waits for this
+  /// transfer.
   virtual std::uint32_t place(std::uint32_t position, MutableOctets to) = 0;
   /// Waits for the direct transfer that place() started; false if it fails. Afterwards the source no longer uses `to`.
   virtual bool arrived() = 0;
@@ -45,12 +47,12 @@ enum class DecodeFailure : std::uint8_t {
   none,
   malformed,      ///< truncated, out of range, or not XDR
   bad_item,       ///< the length or position of a chunk does not match the stream, or its item is not eligible
-  ignored_chunk,  ///< an eligible result came inline although a Write chunk was offered for it
+  ignored_chunk,  ///< an eligible result is inline although a Write chunk was offered for it
 };
 
-/// Where the bytes of a DDP-eligible value are in the unreduced stream, whether it is reduced or not.
+/// The range of a DDP-eligible value in the unreduced stream, whether the value is reduced or not.
 struct EligibleRange {
-  std::uint32_t position = 0;  ///< of its first byte; a multiple of 4
+  std::uint32_t position = 0;  ///< the position of the first byte; a multiple of 4
   std::uint32_t length = 0;    ///< bytes, without the pad
 };
 
@@ -68,7 +70,7 @@ class RPCRDMA_EXPORT Decoder {
     destinations_ = destinations;
   }
 
-  /// Values decoded from now on refer to the copy that `keeper` makes, or, if null, to the message itself.
+  /// Values decoded from now on refer to the copy that `keeper` makes or, if `keeper` is null, to the message itself.
   void set_keeper(MessageKeeper* keeper) noexcept { keeper_ = keeper; }
 
   /// `source` supplies the part of the message that is not in its pieces yet. The message's length is then an upper
@@ -83,7 +85,8 @@ class RPCRDMA_EXPORT Decoder {
   DecodeFailure failure() const noexcept { return failure_; }
   /// Offset of the next byte in the unreduced stream.
   std::uint32_t position() const noexcept { return position_; }
-  /// Bytes of the reduced stream not read yet: an upper bound for any number of elements that a count word claims.
+  /// The number of bytes of the reduced stream that have not been read yet: an upper bound for any number of elements
+  /// that a count word claims.
   std::uint32_t remaining() const noexcept { return remaining_; }
 
   std::uint32_t u32() noexcept;
@@ -91,15 +94,15 @@ class RPCRDMA_EXPORT Decoder {
   /// Copies bytes; fails and returns false if the message is shorter.
   bool copy(MutableOctets to) noexcept;
   void skip(std::uint32_t count) noexcept;
-  /// Continues at position `to` of the unreduced stream; false if the message ends before it, or if it is within a
-  /// reduced item.
+  /// Continues at position `to` of the unreduced stream. Returns false if the message ends before `to`, or if `to` is
+  /// within a reduced item.
   bool set_position(std::uint32_t to) noexcept;
-  /// opaque<>/string<> of at most `max_length`, in place.
+  /// Decodes an opaque<> or string<> of at most `max_length` bytes, in place.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
   /// Skips the next `count` bytes and returns their address. Returns null and skips nothing if they are not in one
   /// piece of memory, aligned to 4 bytes.
   std::int32_t* in_place(std::uint32_t count) noexcept;
-  /// A DDP-eligible opaque<>; see bulk_data.
+  /// Decodes a DDP-eligible opaque<>; see bulk_data.
   bool bulk(bulk_data& out) noexcept;
   /// The item of a bulk_data that has been decoded from this message (kind `item` or `placed`).
   const PayloadItem& item(std::uint32_t index) const noexcept { return message_->items[index]; }
@@ -114,7 +117,7 @@ class RPCRDMA_EXPORT Decoder {
     if (!routine(&xdr_, &value)) fail();
     return ok();
   }
-  /// Call this after the last value. Fails with bad_item and returns false if an item is left. [8166-6.1-b]
+  /// To be called after the last value. Fails with bad_item and returns false if an item is left. [8166-6.1-b]
   /// [8166-6.1-c] Only eligible items may be reduced, so each chunk must have matched an item.
   bool finish() noexcept;
 

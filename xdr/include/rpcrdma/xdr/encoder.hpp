@@ -12,20 +12,20 @@
 
 namespace rpcrdma::xdr {
 
-/// Provides registered memory for an eligible item that is in unregistered memory and that a Write chunk is to carry.
+/// Provides registered memory for an eligible item that is in unregistered memory but must be sent in a Write chunk.
 class RPCRDMA_EXPORT Staging {
  public:
-  /// Exactly `size` bytes, valid as long as the message; size 0 if there is no memory.
+  /// Returns exactly `size` bytes, valid as long as the message; a BufferRef of size 0 if there is no memory.
   virtual BufferRef stage(std::uint32_t size) = 0;
 
  protected:
   ~Staging() = default;
 };
 
-/// Adds opaques to a message by reference, to save copying them.
+/// Adds opaques to a message by reference, so that they are not copied.
 class Borrowing {
  public:
-  /// Adds `octets` to `out` by reference, or returns false: then they are copied.
+  /// Adds `octets` to `out` by reference. Returns false if it does not; the caller then copies the bytes.
   virtual bool borrow(PayloadBuilder& out, Octets octets) = 0;
   /// The position up to which the message has already been sent: nothing before it can be replaced.
   virtual std::uint32_t sent() const noexcept { return 0; }
@@ -62,15 +62,16 @@ class RPCRDMA_EXPORT Encoder {
   /// Writes the bytes unchanged, without a count.
   void octets(Octets value) noexcept;
   /// Continues at position `to`: the next bytes replace the bytes written there and, beyond them, extend the message.
-  /// False if `to` is beyond the end of the message, or has been sent. Bytes added by reference cannot be replaced.
+  /// Returns false if `to` is beyond the end of the message, or if the bytes at `to` have been sent. Bytes added by
+  /// reference cannot be replaced.
   bool set_position(std::uint32_t to) noexcept;
   /// The next `count` bytes of the message, for the caller to write; null if they are not in one piece of memory,
   /// aligned to 4 bytes.
   std::int32_t* room_for(std::uint32_t count) noexcept;
-  /// opaque<>: count word, bytes, zero pad.
+  /// Writes an opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;
-  /// A DDP-eligible opaque<>: count word, and the bytes by reference where possible.
-  /// [8166-3.4.4.1-a] the count stays in the stream, the bytes become an item
+  /// Writes a DDP-eligible opaque<>: the count word, and the bytes by reference where possible. [8166-3.4.4.1-a] The
+  /// count stays in the stream, the bytes become an item.
   void bulk(const bulk_data& value) noexcept;
 
   /// Runs an XDR routine; false on failure.

@@ -28,8 +28,7 @@ class Admission {
     ++peers_[peer];
     ++total_;
   }
-  /// True if `peer` is at its own limit: only the end of one of its connections makes room for a new connection of
-  /// `peer`.
+  /// True if `peer` is at its own limit: then it can have a new connection only if one of its connections ends.
   bool full_for(const boost::asio::ip::address& peer) const noexcept {
     const auto at = peers_.find(peer);
     return (at == peers_.end() ? 0 : at->second) >= max_per_peer_;

@@ -20,7 +20,7 @@ class Backoff {
     std::uniform_int_distribution<Milliseconds::rep> draw((bound.count() + 1) / 2, bound.count());
     return Milliseconds(draw(random_));
   }
-  /// To be called after a successful attempt: the next wait is again the shortest.
+  /// To be called after a successful attempt: the bound starts again at its first value.
   void reset() noexcept { bound_ = first_; }
 
  private:

@@ -3,8 +3,8 @@
 // A bounded number of bytes, shared fairly by peer addresses and by the connections of each address:
 //
 //     Budget            all bytes
-//     BudgetPeer        what the connections of one peer address hold together
-//     BudgetShare       what one connection holds, and its waiters in order of arrival
+//     BudgetPeer        the bytes that the connections of one peer address hold together
+//     BudgetShare       the bytes that one connection holds, and its waiters in order of arrival
 //     BudgetWaiter      one request
 //
 // The bounds are dynamic thresholds, which follow the free bytes. A connection that holds bytes may take more if the
@@ -52,7 +52,7 @@ class BudgetWaiter : public detail::BudgetHook {
   std::size_t wanted_ = 0;
 };
 
-/// What one connection holds. Outlives its waiters.
+/// The bytes that one connection holds, and its waiters. Must outlive the waiters.
 class BudgetShare : public detail::BudgetHook {
  public:
   explicit BudgetShare(BudgetPeer& peer) noexcept : peer_(peer) {}
@@ -79,7 +79,7 @@ class BudgetShare : public detail::BudgetHook {
   detail::BudgetList<BudgetWaiter> waiters_;
 };
 
-/// The total that the connections of one peer address hold. Outlives their shares.
+/// The bytes that the connections of one peer address hold together. Must outlive the shares of these connections.
 class BudgetPeer : public detail::BudgetHook {
  public:
   explicit BudgetPeer(Budget& budget) noexcept : budget_(budget) {}
@@ -137,9 +137,9 @@ class Budget {
         if (within_bounds(share, waiter.wanted_)) {
           short_ = waiter.wanted_ > free();
           if (!short_) grant(waiter);
-          return !short_;  // if short, bytes that become free are reserved for this request
+          return !short_;  // if short_, the next free bytes are reserved for this request
         }
-        if (share.used_ == 0) break;  // bytes that the peer releases are reserved for this share
+        if (share.used_ == 0) break;  // the next bytes that this peer releases are reserved for this share
       }
     }
     return false;

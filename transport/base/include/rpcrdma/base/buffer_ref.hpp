@@ -7,11 +7,11 @@
 namespace rpcrdma {
 
 /// Refers to bytes that a fabric can address: their address, their number and the fabric's local key for them. Owns
-/// nothing; the function that returns a BufferRef says how long it is valid. Copyable, three words.
+/// nothing; the function that returns a BufferRef states how long it is valid. Copyable, three words.
 struct BufferRef {
   std::byte* data = nullptr;    ///< the first byte; null: no memory
   std::uint32_t size = 0;       ///< bytes
-  std::uint32_t local_key = 0;  ///< of the memory region that contains the bytes; 0: not registered
+  std::uint32_t local_key = 0;  ///< the key of the memory region that contains the bytes; 0: not registered
 
   /// The bytes; valid as long as the memory is.
   std::span<std::byte> octets() const noexcept { return {data, size}; }
@@ -21,12 +21,12 @@ struct BufferRef {
   }
 };
 
-/// Remote memory as a peer advertises it: a plain segment of RFC 8166 section 3.4.4 (handle, length,
-/// offset). The offset is opaque: any 64-bit value that the registration defines (section 4.4.3).
+/// Remote memory as a peer advertises it: a plain segment of RFC 8166 section 3.4.4 (handle, length, offset). The
+/// offset is opaque: the registration may define any 64-bit value (section 4.4.3).
 struct Segment {
   std::uint32_t handle = 0;  ///< the key of the registration
   std::uint32_t length = 0;  ///< bytes
-  std::uint64_t offset = 0;  ///< of the first byte, within the registration
+  std::uint64_t offset = 0;  ///< the offset of the first byte within the registration
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 

@@ -19,7 +19,7 @@ class Reader {
 
   bool ok() const noexcept { return ok_; }
   std::size_t remaining() const noexcept { return left_; }
-  /// What has not been read yet; empty after a failure.
+  /// The bytes that have not been read yet; empty after a failure.
   Octets rest() const noexcept { return {next_, left_}; }
   /// Makes this cursor fail, for a value that the caller found to be wrong.
   void fail() noexcept {

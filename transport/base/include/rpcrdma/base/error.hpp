@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Errors: each layer has a category of precise codes; each code maps to one Condition, which says what the caller can
-// do about the error. Log the code, branch on the condition.
+// Each layer has an error category with precise codes. Each code maps to one Condition, which states what the caller
+// can do about the error. Log the code, branch on the condition:
 //
 //   if (ec == rpcrdma::Condition::reconnect) ...
 //
-// boost::system::error_code is used throughout (it converts to std::error_code) because Asio's
-// completion tokens treat that type, and only that, as an error.
+// The error type is boost::system::error_code, which converts to std::error_code, because Asio's completion tokens
+// treat no other type as an error.
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
@@ -17,14 +17,14 @@ namespace rpcrdma {
 
 /// The error type of all functions of the library; converts to std::error_code.
 using error_code = boost::system::error_code;
-/// A value, or the error_code that says why there is none. value() throws if there is none.
+/// A value, or the error_code that tells why there is no value. value() throws if there is no value.
 template <class T>
 using Result = boost::system::result<T, error_code>;
 
 /// What the caller can do about an error.
 enum class Condition {
   retry = 1,  ///< a temporary shortage: the same call may succeed later
-  reconnect,  ///< the connection is gone: a new connection may work
+  reconnect,  ///< the connection is lost: a new connection may succeed
   give_up,    ///< permanent for this call: neither waiting nor reconnecting helps
   bug,        ///< a programming error on one of the two sides
 };

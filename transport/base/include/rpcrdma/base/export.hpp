@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// RPCRDMA_EXPORT marks what librpcrdma.so exports: the classes and functions of installed headers that are not inline.
-// Everything else is compiled with hidden visibility.
+// RPCRDMA_EXPORT marks the symbols that librpcrdma.so exports: the classes and functions of installed headers that are
+// not inline. All other symbols are compiled with hidden visibility.
 #define RPCRDMA_EXPORT __attribute__((visibility("default")))
 // RPCRDMA_HIDDEN excludes a private class that is declared within an exported class.
 #define RPCRDMA_HIDDEN __attribute__((visibility("hidden")))

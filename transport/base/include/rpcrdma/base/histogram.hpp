@@ -21,7 +21,7 @@ class Histogram {
     ++counts_[bucket_of(value)];
     sum_ += value;
   }
-  /// Adds what another histogram has counted.
+  /// Adds the counts of another histogram.
   Histogram& operator+=(const Histogram& other) noexcept {
     for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
     sum_ += other.sum_;

@@ -9,13 +9,13 @@ namespace rpcrdma {
 
 class Runner;
 
-/// Waits for the next message of a connection within the handler that has processed the last one. The message is then
-/// found by reading the connection itself, without the turn of the event loop that a message otherwise costs: one
-/// system call to learn that there is something to read, and another one to learn that there is nothing more.
+/// Waits for the next message of a connection within the handler that has processed the previous message. The wait
+/// reads the connection itself and so avoids a turn of the event loop, which costs two system calls for each message:
+/// the first one reports that the connection is readable, and the second one that nothing is left to read.
 ///
-/// Other handlers of the io_context run only after the wait. Therefore a connection waits only while no other
-/// connection is active, at most a few times per handler, and less often if its waits find no messages. A Runner must
-/// run the io_context, and its WaitPolicy must allow it to poll.
+/// No other handler of the io_context runs during the wait. Therefore a connection waits only while no other connection
+/// is active, at most a few times per handler, and less often if its waits find no messages. A Runner must run the
+/// io_context, and its WaitPolicy must allow it to poll.
 ///
 /// Belongs to one connection. Used by the thread that runs the io_context.
 class RPCRDMA_EXPORT Linger {
@@ -23,10 +23,10 @@ class RPCRDMA_EXPORT Linger {
   /// For a connection whose handlers `context` runs. `context` must outlive this object.
   explicit Linger(boost::asio::io_context& context);
 
-  /// A handler of the connection begins.
+  /// To be called at the start of each handler of the connection.
   void begin() noexcept;
-  /// Calls `poll` again and again until it returns true, which means that it has found a message, or until waiting does
-  /// not pay any more. Returns whether a message was found.
+  /// Calls `poll` repeatedly until it returns true, which means that it has found a message, or until the time for the
+  /// wait is over. Returns whether a message was found.
   template <typename Poll>
   bool wait(Poll&& poll) {
     return allowed() &&
@@ -45,9 +45,9 @@ class RPCRDMA_EXPORT Linger {
   static void detach(boost::asio::io_context& context, const Runner& runner) noexcept;
 
   Service& service_;
-  unsigned left_ = 0;  // waits that this handler may still make
-  unsigned rest_ = 0;  // number of handlers that do not wait after the last wait that found nothing
-  unsigned skip_ = 0;  // how many of them are still to come
+  unsigned left_ = 0;  // waits that the current handler may still make
+  unsigned rest_ = 0;  // handlers that skip waiting after a wait that found nothing
+  unsigned skip_ = 0;  // handlers that still have to skip waiting
 };
 
 }  // namespace rpcrdma

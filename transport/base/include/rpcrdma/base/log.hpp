@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The library has no global logger: each object gets its Log from its creator.
+// The library has no global logger: each object receives its Log from its creator.
 #include <fmt/core.h>
 
 #include <memory>
@@ -13,11 +13,11 @@ namespace rpcrdma {
 /// Severity, ascending. `off` is for thresholds only.
 enum class LogLevel { trace, debug, info, warn, error, off };
 
-/// Where log lines go. Called from any thread; an implementation synchronizes itself.
+/// The destination of log lines. Called from any thread; an implementation synchronizes itself.
 class RPCRDMA_EXPORT LogSink {
  public:
   virtual ~LogSink() = default;
-  /// Whether lines of this level are wanted; others are not formatted. Any thread.
+  /// Whether lines of this level are written; other lines are not even formatted. Any thread.
   virtual bool enabled(LogLevel level) const noexcept = 0;
   /// Writes one line. `line` has no newline and is valid during the call. Any thread.
   virtual void write(LogLevel level, std::string_view line) noexcept = 0;

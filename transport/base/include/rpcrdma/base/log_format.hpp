@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The formats of log lines.
 #include <memory>
 #include <string>
 #include <string_view>

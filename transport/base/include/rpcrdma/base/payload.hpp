@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A Payload is what travels between the RPC layer and the transport: the reduced RPC message in pieces
-// and, beside it, the DDP-eligible items with their XDR positions (RFC 8166 section 3.4).
+// A Payload is the form of an RPC message between the RPC layer and the transport: the reduced message in pieces, and
+// the DDP-eligible items with their XDR positions (RFC 8166 section 3.4).
 #include <boost/container/small_vector.hpp>
 
 #include "rpcrdma/base/buffer_ref.hpp"
@@ -17,12 +17,12 @@ struct PayloadPiece {
 
 /// One DDP-eligible data item: the bytes that follow the count word, without their pad.
 struct PayloadItem {
-  /// For results that arrived in a Write chunk, which has no position on the wire.
+  /// The position of a result that arrived in a Write chunk: the message does not carry its position.
   static constexpr std::uint32_t kNoPosition = 0xffffffff;
 
-  std::uint32_t position = 0;  ///< of its first byte in the unreduced stream; a multiple of 4
+  std::uint32_t position = 0;  ///< the position of the first byte in the unreduced stream; a multiple of 4
   std::uint32_t length = 0;    ///< bytes
-  /// Where the bytes are, in order. Empty while an incoming item has not been pulled yet.
+  /// The buffers that hold the bytes, in order. Empty while an incoming item has not been pulled yet.
   boost::container::small_vector<BufferRef, 1> parts;
 };
 
@@ -30,8 +30,8 @@ struct PayloadItem {
 /// keep their capacity.
 struct Payload {
   boost::container::small_vector<PayloadPiece, 4> pieces;  ///< ascending by position, with gaps only at items
-  boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position, if they have positions
-  std::uint32_t length = 0;                                ///< of the unreduced stream, item pads included
+  boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position, unless they have kNoPosition
+  std::uint32_t length = 0;                                ///< bytes of the unreduced stream, item pads included
 
   void clear() noexcept {
     pieces.clear();

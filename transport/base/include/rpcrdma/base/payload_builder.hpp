@@ -14,8 +14,8 @@ namespace rpcrdma {
 /// Lends further memory to a PayloadBuilder whose first buffer is full.
 class RPCRDMA_EXPORT PayloadMemory {
  public:
-  /// At least `at_least` bytes that stay valid as long as the message does. BaseError::out_of_memory if no memory is
-  /// available at present; any other error if the message may not become that long.
+  /// Returns at least `at_least` bytes that stay valid as long as the message does. Fails with BaseError::out_of_memory
+  /// if no memory is available at present, and with another error if the message must not become that long.
   virtual Result<BufferRef> more_payload_memory(std::uint32_t at_least) = 0;
 
  protected:
@@ -41,13 +41,13 @@ class RPCRDMA_EXPORT PayloadBuilder {
   BuildFailure failure() const noexcept { return failure_; }
   /// Offset of the next byte in the unreduced stream.
   std::uint32_t position() const noexcept { return payload_.length; }
-  /// Returns room for `count` consecutive bytes, and counts them as written; null on failure. `count` <= 64 KiB.
+  /// Returns room for `count` consecutive bytes, at most 64 KiB, and counts them as written. Returns null on failure.
   std::byte* reserve(std::uint32_t count) noexcept {
     if (!ok() || cut_ || count > room_.size || payload_.length > kLongest - count) return reserve_elsewhere(count);
     return advance(count);
   }
-  /// As reserve(), if the current buffer has this room at an address that is a multiple of 4; otherwise null, which
-  /// does not count as a failure.
+  /// As reserve(), but returns null if the current buffer does not have this room at an address that is a multiple of
+  /// 4. This does not count as a failure.
   std::byte* reserve_aligned(std::uint32_t count) noexcept;
   void octets(Octets value) noexcept;
   void u32(std::uint32_t value) noexcept {

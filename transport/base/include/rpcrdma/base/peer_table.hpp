@@ -7,8 +7,8 @@
 
 namespace rpcrdma {
 
-/// One T for all connections of a peer address (without the port); it exists while a connection refers to it. One
-/// thread.
+/// Holds one T for all connections of a peer address (without the port). The T exists as long as a connection refers to
+/// it. One thread.
 template <class T>
 class PeerTable {
   struct Entry {

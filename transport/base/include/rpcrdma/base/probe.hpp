@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Static probes (USDT) for bpftrace, perf and gdb. A probe is one no-operation instruction, and a note in the program
-// that gives its address and the locations of its arguments. Without sys/sdt.h (systemtap-sdt-dev) there are none.
-// docs/probes.md lists the probes; a test compares it with the code.
+// Static probes (USDT) for bpftrace, perf and gdb. A probe is one no-operation instruction and an ELF note with the
+// address of the instruction and the locations of the arguments. A build without sys/sdt.h (systemtap-sdt-dev) has no
+// probes. docs/probes.md lists the probes; a test compares the list with the code.
 #ifdef RPCRDMA_PROBES
 #define SDT_USE_VARIADIC  // for STAP_PROBEV
 #include <sys/sdt.h>

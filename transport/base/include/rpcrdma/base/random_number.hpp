@@ -5,8 +5,8 @@
 
 namespace rpcrdma {
 
-/// A number that a peer cannot predict, from the kernel's generator. Any thread may call it. (On x86 std::random_device
-/// executes RDRAND, which takes some 10 us in a virtual machine.)
+/// A number from the kernel's generator, which a peer cannot predict. Any thread. (std::random_device is slower: on x86
+/// it executes RDRAND, which takes some 10 us in a virtual machine.)
 inline std::uint32_t random_number() noexcept { return ::arc4random(); }
 
 }  // namespace rpcrdma

@@ -12,8 +12,8 @@ namespace rpcrdma {
 
 class Linger;
 
-/// Runs an io_context. Before the thread blocks, it polls the context for the time that a WaitPolicy allows. Waking a
-/// blocked thread takes most of the latency of a round trip, and work that arrives during the poll needs no wake-up. An
+/// Runs an io_context. Before the thread blocks, it polls the context for the time that a WaitPolicy allows: work that
+/// arrives during the poll needs no wake-up, and waking a blocked thread takes most of the latency of a round trip. An
 /// idle program uses no CPU.
 ///
 /// Used by the one thread that runs the context, except for counters().
@@ -41,9 +41,9 @@ class RPCRDMA_EXPORT Runner {
   /// Any thread.
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
 
-  /// Whether the thread yields the CPU before its first poll: true if several polls in a row found work directly after
-  /// a yield, as when the peer runs on the same CPU. In that case work that is already there waits until the yield
-  /// returns.
+  /// Whether the thread yields the CPU before its first poll. True after several polls in a row found work directly
+  /// after a yield, as happens when the peer runs on the same CPU. Work that is already there then waits until the
+  /// yield returns.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:
@@ -52,7 +52,7 @@ class RPCRDMA_EXPORT Runner {
   static void count(Count& one) noexcept { one.store(one.load(kRelaxed) + 1, kRelaxed); }
 
   static constexpr unsigned kSure = 8;
-  /// The wake-up time that is assumed until the thread has blocked kOften times; then it is measured.
+  /// The assumed wake-up time. The measured time replaces it when the thread has blocked kOften times.
   static constexpr std::chrono::microseconds kUsualWakeUp{50};
   static constexpr unsigned kOften = 256;
 
@@ -63,15 +63,15 @@ class RPCRDMA_EXPORT Runner {
 
   friend Linger;
   class Running;
-  /// As run_one(), with `poll(object)` in place of a poll of the context, for a short time and without blocking. Call
-  /// it from a handler that this object runs.
+  /// Calls `poll(object)` for a short time, until it returns true; never blocks. Returns whether it has returned true.
+  /// May be called only from a handler that this object runs; otherwise returns false.
   bool linger(bool (*poll)(void*), void* object);
 
   boost::asio::io_context& context_;
   WaitPolicy policy_;
   bool measures_;
-  bool running_ = false;      // a handler
-  unsigned yields_paid_ = 0;  // polls in a row that found work only after yielding the CPU
+  bool running_ = false;      // a handler is running
+  unsigned yields_paid_ = 0;  // polls in a row that found work directly after yielding the CPU
   unsigned turns_ = 0;
   Count polls_{0};
   Count found_{0};

@@ -19,7 +19,7 @@ class UniqueFunction<R(Args...), Inline> {
   UniqueFunction() noexcept = default;
   /// Empty.
   UniqueFunction(std::nullptr_t) noexcept {}
-  /// Takes over a callable. May throw what its move or an allocation throws.
+  /// Takes over a callable. Passes on the exceptions of its move, and of an allocation.
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, UniqueFunction> && std::is_invocable_r_v<R, F&, Args...>)
       UniqueFunction(F&& f) {  // NOLINT(bugprone-forwarding-reference-overload): constrained

@@ -10,15 +10,15 @@ namespace rpcrdma {
 
 /// How a thread waits for work.
 struct Polling {
-  using Duration = std::chrono::nanoseconds;  ///< for the length of a poll
-  /// What decides how long a thread polls before it blocks.
+  using Duration = std::chrono::nanoseconds;  ///< the length of a poll
+  /// How the time of a poll is chosen.
   enum class Mode {
     automatic,  ///< WaitPolicy decides from the results of earlier polls
     off,        ///< never polls
-    fixed,      ///< polls for `time` in each wait, except for a while after another thread took the processor
+    fixed,      ///< polls for `time` in each wait, but pauses after another thread took the processor
   };
 
-  Mode mode = Mode::automatic;  ///< what decides for this thread
+  Mode mode = Mode::automatic;  ///< how the time of a poll is chosen
   Duration time{};              ///< for Mode::fixed only
 
   /// Never polls.
@@ -29,29 +29,29 @@ struct Polling {
   friend bool operator==(const Polling&, const Polling&) = default;
 };
 
-/// Parses the values of --poll and of the options of that name: "auto", "off", or the number of microseconds to poll in
-/// each wait, 1 to 1000000. Returns nothing for other text.
+/// Parses the value of the option --poll: "auto", "off", or the number of microseconds to poll in each wait, 1 to
+/// 1000000. Returns nothing for other text.
 RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexcept;
 
 /// Decides, for one thread, how long to poll before it blocks. It has no clock and measures nothing: the caller passes
 /// the time and the result of each poll.
 ///
 /// Two threads that answer each other save wake-ups if they poll. But if a thread polls for less time than its peer
-/// takes to wake up, it finds nothing and blocks; the peer's next poll then finds nothing either, and so on for ever.
-/// Therefore a poll lasts two wake-ups and the time of a short call. Whether to poll depends on an allowance, not on
-/// the length of past waits: a poll that finds nothing consumes allowance; a poll that finds work adds the wake-up that
-/// it saved; and 2 % of the elapsed time is added. So a thread that mostly sleeps still polls now and then, and
-/// continues if that pays. Polls that find nothing cost at most 2 % of a processor, and one wake-up per poll that found
-/// work.
+/// takes to wake up, it finds nothing and blocks; the peer's next poll then finds nothing either, and both threads
+/// block in every turn. Therefore a poll lasts two wake-ups and the time of a short call. Whether to poll depends on an
+/// allowance, not on the length of past waits. A poll that finds nothing consumes allowance; a poll that finds work
+/// adds the wake-up time that it saved; and 2 % of the elapsed time is added. So a thread that mostly sleeps still
+/// polls now and then, and continues if its polls find work. Polls that find nothing cost at most 2 % of a processor,
+/// and one wake-up per poll that found work.
 ///
-/// A thread that yields the processor and does not get it back within `kDisplaced` competes with a busy thread. It then
-/// blocks without polling, as the scheduler favours a thread that wakes up, for at least eight times as long as it was
-/// without the processor. The pause grows each time, and shrinks with each poll that finds work.
+/// If a thread yields the processor and does not get it back within `kDisplaced`, it competes with a busy thread. It
+/// then blocks without polling, as the scheduler favours a thread that wakes up, for at least eight times as long as it
+/// was without the processor. This pause doubles each time, and becomes shorter with each poll that finds work.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
   using Clock = std::chrono::steady_clock;  ///< the caller's clock
-  using Duration = Clock::duration;         ///< of that clock
-  using TimePoint = Clock::time_point;      ///< of that clock
+  using Duration = Clock::duration;         ///< a duration of the caller's clock
+  using TimePoint = Clock::time_point;      ///< a time of the caller's clock
 
   /// A thread that yields and is without the processor for this long competes with another thread.
   static constexpr Duration kDisplaced = std::chrono::microseconds(500);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Plans a call: what is sent inline, and what in which chunk (RFC 8166 sections 3.4, 3.5 and 4.3). Pure functions.
+// Plans a call: which parts are sent inline, and which part in which chunk (RFC 8166 sections 3.4, 3.5 and 4.3). Pure
+// functions.
 #include <cstdint>
 #include <span>
 
@@ -15,8 +16,8 @@ namespace rpcrdma::transport {
 struct PlanLimits {
   std::uint32_t send = wire::kMinThreshold;     ///< inline threshold of the call
   std::uint32_t receive = wire::kMinThreshold;  ///< inline threshold of the reply
-  std::uint32_t max_segments = 64;              ///< in all chunks together; the RFC sets no limit
-  std::uint32_t max_long_call = 1u << 20;       ///< bytes of the Position-Zero Read chunk; the RFC sets no limit
+  std::uint32_t max_segments = 64;              ///< the most segments in all chunks together; the RFC sets no limit
+  std::uint32_t max_long_call = 1u << 20;       ///< the most bytes of a Position-Zero Read chunk; the RFC sets no limit
   std::uint32_t version = wire::kVersion;       ///< RPC-over-RDMA version of the header
 };
 
@@ -27,20 +28,20 @@ struct CallShape {
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
   std::uint32_t max_reply = 0;  ///< largest reply payload without `results`
   bool may_reduce = true;
-  BufferRef zeros;  ///< at least 3 bytes of registered zeros: pads of items that stay in the stream
+  BufferRef zeros;  ///< at least 3 bytes of registered zeros, for the pads of items that stay in the stream
 };
 
-/// A plan lacks only the handles and offsets of its segments, and the xid and credits of its header. Reused from call
-/// to call, so that it keeps its capacity.
+/// The plan of a call. It lacks only the handles and offsets of its segments, and the XID and credits of its header.
+/// Reused from call to call, so that it keeps its capacity.
 struct CallPlan {
   wire::Header header;  ///< procedure, chunk lists with lengths and positions
   /// The memory to expose, in the order of the header's segments: Read list, Write list. The Reply chunk's memory (one
   /// segment of `reply_chunk` bytes) belongs to the requester.
   GatherList reads;
   GatherList writes;
-  std::uint32_t reply_chunk = 0;  ///< bytes; 0: none
-  GatherList inline_stream;       ///< what follows the header
-  ItemFlags reduced;              ///< the items of the payload that are reduced
+  std::uint32_t reply_chunk = 0;  ///< bytes of the Reply chunk; 0: no Reply chunk
+  GatherList inline_stream;       ///< the part of the Send after the header
+  ItemFlags reduced;              ///< the items of the payload that are removed from the stream
   std::uint32_t header_size = 0;
   bool offers_writes = false;
 
@@ -48,7 +49,8 @@ struct CallPlan {
   std::size_t windows() const noexcept { return reads.size() + writes.size() + (reply_chunk != 0 ? 1 : 0); }
 };
 
-/// Plans the call. TransportError::call_too_long or reply_too_long if the call cannot be sent within the limits.
+/// Plans the call. Fails with TransportError::call_too_long or reply_too_long if the call or its reply exceeds the
+/// limits.
 error_code plan_call(const CallShape& shape, const PlanLimits& limits, CallPlan& out);
 
 }  // namespace rpcrdma::transport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Lists of memory in the order of a stream. No I/O.
+// Lists of memory pieces in the order of a stream. No I/O.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
@@ -16,11 +16,11 @@ void append(GatherList& list, BufferRef part);
 
 std::uint64_t total_size(std::span<const BufferRef> parts) noexcept;
 
-/// One flag per item of a payload: whether it is removed from the stream.
+/// One flag per item of a payload: true if the item is removed from the stream.
 using ItemFlags = boost::container::small_vector<bool, 4>;
 
-/// Appends the stream of `payload` without the items flagged in `reduced`, and without their pads
-/// [8166-3.4.4.4-b]. The pads of the other items [8166-3.5.3-e] come from `zeros`, at least 3 bytes.
+/// Appends the stream of `payload` without the items flagged in `reduced`, and without their pads [8166-3.4.4.4-b]. The
+/// pads of the other items [8166-3.5.3-e] refer to `zeros`, at least 3 bytes.
 void append_stream(GatherList& list, const Payload& payload, const ItemFlags& reduced, BufferRef zeros);
 
 }  // namespace rpcrdma::transport

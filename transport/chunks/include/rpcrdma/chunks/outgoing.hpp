@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Memory and gather list of one outgoing message, in either role.
+// Memory and gather list of one outgoing message, of a requester or a responder.
 #include <boost/container/small_vector.hpp>
 
 #include "rpcrdma/base/payload_builder.hpp"
@@ -10,14 +10,14 @@
 
 namespace rpcrdma::transport {
 
-/// Builds the payload after space reserved for the header: most messages are then one piece of memory. Holds the memory
-/// from begin() to reset(). One thread.
+/// Reserves room for the header in front of the payload, so that most messages are one piece of memory. Holds the
+/// memory from begin() to reset(). One thread.
 class Outgoing final : private PayloadMemory {
  public:
-  /// Takes a send buffer of `size` bytes and starts `builder` in it. The builder gets more memory, up to about
-  /// `max_payload` bytes in total. BaseError::out_of_memory when the pool is empty.
+  /// Takes a send buffer of `size` bytes and starts `builder` in it. Lends the builder more memory, up to about
+  /// `max_payload` bytes in total. Fails with BaseError::out_of_memory when the pool is empty.
   error_code begin(memory::Pool& pool, std::uint32_t size, std::uint32_t max_payload, PayloadBuilder& builder);
-  /// Starts the message over in its send buffer; further memory goes back to the pool.
+  /// Starts the message again from its beginning in the send buffer, and returns further memory to the pool.
   void restart(PayloadBuilder& builder);
   bool begun() const noexcept { return static_cast<bool>(buffer_); }
 
@@ -25,7 +25,7 @@ class Outgoing final : private PayloadMemory {
   BufferRef zeros() const noexcept { return buffer_.ref().slice(0, 4); }
 
   /// Encodes `header` in front of `stream` and makes the gather list of the Send. The list has at most `max_gather`
-  /// pieces: if there would be more, header and stream are copied into one. `header_size` is the encoded size of
+  /// pieces: if header and stream have more, they are copied into one piece. `header_size` is the encoded size of
   /// `header`.
   error_code finish(const wire::Header& header, std::uint32_t header_size, std::span<const BufferRef> stream,
                     std::uint32_t max_gather);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The Read list of a received call: the chunks that it names, and the message that they form with the reduced stream
+// The Read list of a received call. Finds the chunks in the list, and joins them with the reduced stream to the message
 // (RFC 8166 section 3.4.5). No I/O.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
@@ -21,12 +21,12 @@ class ReadList {
     std::span<const Segment> segments;  ///< in list order; valid until the next parse()
   };
 
-  /// Sorts the segments into chunks and leaves out empty chunks. Returns false if chunks overlap, if a chunk is longer
-  /// than `max_chunk`, if an RDMA_MSG has a Position-Zero Read chunk, or if an RDMA_NOMSG has none; the caller then
-  /// answers ERR_CHUNK.
+  /// Sorts the segments into chunks and drops empty chunks. Returns false if chunks overlap, if a chunk is longer than
+  /// `max_chunk`, if an RDMA_MSG has a Position-Zero Read chunk, or if an RDMA_NOMSG has none; the caller then answers
+  /// ERR_CHUNK.
   bool parse(const wire::Header& header, std::uint32_t max_chunk);
 
-  /// The Position-Zero Read chunk; length 0: none.
+  /// The Position-Zero Read chunk; its length is 0 if there is none.
   const Chunk& long_call() const noexcept { return long_call_; }
   /// The other chunks, ascending by position.
   std::span<const Chunk> chunks() const noexcept { return chunks_; }

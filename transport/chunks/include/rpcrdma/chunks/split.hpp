@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Cuts a transfer between local memory and the segments of a chunk into single RDMA operations. Pure.
+// Cuts a transfer between local memory and the segments of a chunk into single RDMA operations. No I/O.
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rpcrdma::transport {
 
-/// One RDMA Write: gathers local memory in order, to one remote range.
+/// One RDMA Write: from pieces of local memory, in order, to one remote range.
 struct WriteOperation {
   boost::container::small_vector<BufferRef, 8> gather;
   std::uint32_t handle = 0;
@@ -25,19 +25,19 @@ struct ReadOperation {
   std::uint64_t offset = 0;
 };
 
-/// Walks memory and segments in parallel, until one of them ends. The spans belong to the caller and outlive the walk.
-/// Empty segments and memory yield no operation.
+/// Walks memory and segments in parallel, until one of them ends. The spans belong to the caller and must outlive the
+/// walk. Empty segments and empty memory yield no operation.
 class Splitter {
  public:
   Splitter() = default;
   Splitter(std::span<const BufferRef> memory, std::span<const Segment> segments, std::uint32_t max_message) noexcept
       : memory_(memory), segments_(segments), max_message_(max_message) {}
 
-  /// Skips the first bytes of the segments, and of the memory.
+  /// Skips bytes at the start of the segments, and at the start of the memory.
   void skip(std::uint64_t of_segments, std::uint64_t of_memory) noexcept;
-  /// The next operation that writes `memory` to the segments, of at most `max_gather` pieces; false at the end.
+  /// Makes the next operation that writes `memory` to the segments, from at most `max_gather` pieces; false at the end.
   bool next(WriteOperation& out, std::uint32_t max_gather);
-  /// The next operation that reads the segments into `memory`; false at the end.
+  /// Makes the next operation that reads the segments into `memory`; false at the end.
   bool next(ReadOperation& out) noexcept;
   bool done() noexcept { return !settle(); }
 

@@ -33,30 +33,31 @@ struct CharacteristicValues {
 
 /// The progress of a connection's exchange.
 enum class ExchangeState : std::uint8_t {
-  none,         ///< no exchange: no connection, version one, or switched off (ConnectionOptions::characteristics)
+  none,  ///< no exchange: there is no connection, its version is one, or ConnectionOptions::characteristics forbids it
   negotiating,  ///< this side has announced nothing: version two is not agreed yet, or this side has too few credits
   announced,    ///< this side has announced its characteristics; the peer has not announced any yet
   active,       ///< the peer has announced characteristics: requests are possible
   refused,      ///< the peer does not support the extension
 };
 
-/// The characteristics of a connection now, and what has been exchanged since it was made.
+/// The present characteristics of a connection, and the messages that have been exchanged since the connection was
+/// made.
 struct Characteristics {
   ExchangeState state = ExchangeState::none;  ///< progress of the exchange
-  std::uint32_t version = 1;                  ///< of this side's calls (RPC-over-RDMA version)
-  CharacteristicValues own;                   ///< as announced
-  CharacteristicValues peer;                  ///< as announced, inferred, or the default
-  std::uint64_t requests_sent = 0;            ///< REQ_XCHAR
-  std::uint64_t requests_received = 0;        ///< REQ_XCHAR
-  std::uint64_t updates_sent = 0;             ///< UPD_XCHAR
-  std::uint64_t updates_received = 0;         ///< UPD_XCHAR
-  std::uint64_t refused = 0;                  ///< optional messages answered by an error, or dropped
-  std::uint64_t unanswered = 0;               ///< REQ_XCHAR without an answer in time
+  std::uint32_t version = 1;                  ///< the RPC-over-RDMA version of this side's calls
+  CharacteristicValues own;                   ///< the values that this side has announced
+  CharacteristicValues peer;            ///< the values that the peer has announced, inferred values, or the defaults
+  std::uint64_t requests_sent = 0;      ///< REQ_XCHAR
+  std::uint64_t requests_received = 0;  ///< REQ_XCHAR
+  std::uint64_t updates_sent = 0;       ///< UPD_XCHAR
+  std::uint64_t updates_received = 0;   ///< UPD_XCHAR
+  std::uint64_t refused = 0;            ///< optional messages answered by an error, or dropped
+  std::uint64_t unanswered = 0;         ///< REQ_XCHAR without an answer in time
   // Requests of the policy (CharacteristicOptions::adaptive) to the peer:
-  std::uint64_t grown = 0;           ///< for larger Receives
-  std::uint64_t shrunk_unused = 0;   ///< for smaller Receives, as no call needed more
-  std::uint64_t shrunk_idle = 0;     ///< for smaller Receives, as there were no calls
-  std::uint64_t shrunk_pressed = 0;  ///< for smaller Receives, as the peer is short of memory
+  std::uint64_t grown = 0;           ///< requests for larger Receives
+  std::uint64_t shrunk_unused = 0;   ///< requests for smaller Receives, as no call needed larger Receives
+  std::uint64_t shrunk_idle = 0;     ///< requests for smaller Receives, as there were no calls
+  std::uint64_t shrunk_pressed = 0;  ///< requests for smaller Receives, as the peer was short of memory
 };
 
 /// The values to change; an empty member leaves its value as it is.
@@ -69,9 +70,9 @@ struct CharacteristicChange {
 /// The result for one value of a CharacteristicChange.
 enum class Disposition : std::uint8_t {
   unchanged,  ///< no change was requested
-  done,       ///< in effect
+  done,       ///< the new value is in effect
   rejected,   ///< not supported, not acceptable, or not possible now
-  pending,    ///< accepted, but not in effect yet; Characteristics shows the value once it is
+  pending,    ///< accepted, but not in effect yet; Characteristics shows the value once it is in effect
 };
 
 /// The result for each value of a CharacteristicChange.
@@ -86,8 +87,8 @@ struct ChangeOutcome {
 /// Receives the outcome of a request or a change.
 using CharacteristicsHandler = UniqueFunction<void(error_code, ChangeOutcome), 192>;
 
-/// One side's exchange of characteristics. The object that Client::exchange() returns lives as long as the client and
-/// refers to the client's current connection; IncomingCall::exchange() refers to the connection of the call.
+/// One side's exchange of characteristics. The object that Client::exchange() returns lives as long as the client, and
+/// refers to the client's current connection. IncomingCall::exchange() refers to the connection of the call.
 ///
 /// Threads: the thread of the connection's io_context.
 class RPCRDMA_EXPORT CharacteristicsExchange {
@@ -96,11 +97,11 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
   virtual Characteristics characteristics() const noexcept = 0;
 
   /// Asks the peer to change its characteristics. Completes with void(error_code, ChangeOutcome) when the peer has
-  /// answered; characteristics() shows a value that is still pending once it is in effect. A request for a smaller
-  /// Receive Buffer Size limits this side's Sends immediately (section 3.1). Errors: TransportError::no_characteristics
-  /// if the state is not ExchangeState::active; connection_lost; BaseError::out_of_memory if many requests wait;
-  /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. After that time the peer may or may not
-  /// have changed its values, and this side sends only what both the old and the new values allow.
+  /// answered; characteristics() shows a pending value once it is in effect. A request for a smaller Receive Buffer
+  /// Size limits this side's Sends immediately (section 3.1). Errors: TransportError::no_characteristics if the state
+  /// is not ExchangeState::active; connection_lost; BaseError::out_of_memory if too many requests wait;
+  /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. In the last case the peer may or may
+  /// not have changed its values; this side then sends only messages that both the old and the new values allow.
   template <class Token>
   auto async_request(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::request, wanted, std::forward<Token>(token));
@@ -115,12 +116,12 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
 
  protected:
   ~CharacteristicsExchange() = default;
-  using Handler = CharacteristicsHandler;  ///< of both operations
+  using Handler = CharacteristicsHandler;  ///< the handler of both operations
   /// Starts async_request(): runs `handler` once, possibly at once.
   virtual void request(const CharacteristicChange& wanted, Handler handler) = 0;
   /// Starts async_change(): runs `handler` once, possibly at once.
   virtual void change(const CharacteristicChange& wanted, Handler handler) = 0;
-  /// Where handlers without an executor run.
+  /// The context that runs handlers without an executor of their own.
   virtual boost::asio::io_context& executor_context() noexcept = 0;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One queue pair as the transport sees it, in either role: negotiated thresholds, posted receives, the send
-// queue and its reservation, windows, and the demultiplexing of received messages into calls and replies.
+// One connection of the transport, of a client or a server: a queue pair with its negotiated thresholds, posted
+// receives, send credits and windows. Passes received messages on as calls or replies.
 //
 // Threads: everything here belongs to the thread of the fabric's io_context.
 #include <array>
@@ -36,7 +36,7 @@ class Control;
 /// The client is the side that opened the connection. It sends the calls of the forward direction (RFC 8167 section 2).
 enum class Role : std::uint8_t { client, server };
 
-/// The user of a connection. Outlives the connection, or calls Connection::destroy() first.
+/// The user of a connection. It must outlive the connection, or call Connection::destroy() first.
 class ConnectionEvents {
  public:
   virtual void on_connected() noexcept = 0;
@@ -52,12 +52,12 @@ class ConnectionEvents {
   virtual void on_peer_error(Received& message) noexcept = 0;
   /// A header that cannot be decoded, or a payload that is neither a call nor a reply (bad_chunks).
   virtual void on_bad_message(wire::WireError error, Received& message) noexcept = 0;
-  /// The end of a batch of completions: send credits, receives and memory may have become free.
+  /// The end of a batch of completions. Send credits, receives and memory may have become free.
   virtual void on_batch_end() noexcept = 0;
   // For the optional messages of version two:
   /// The credits that this side's replies grant at present.
   virtual std::uint32_t granted_credits() const noexcept { return 1; }
-  /// What this side supports of the reverse direction (xcharext-01 section 3.3).
+  /// This side's support of the reverse direction (xcharext-01 section 3.3).
   virtual BackwardSupport backward_support() const noexcept { return BackwardSupport::none; }
   /// The size of this side's receives has changed.
   virtual void on_receive_size(std::uint32_t /*from*/, std::uint32_t /*to*/) noexcept {}
@@ -72,19 +72,19 @@ struct ConnectionSetup {
   Role role = Role::client;
   ConnectionOptions options;
   std::uint32_t max_segments = 256;  ///< the most segments in a received header
-  std::uint32_t chunk_work = 256;    ///< send credits in addition to one Send for each call credit
+  std::uint32_t chunk_work = 256;    ///< send credits for chunks, in addition to one Send for each call credit
   Log log;
-  /// Bounds the receives of all connections that share it; must outlive them. Null: no bound common to connections.
+  /// Bounds the receives of all connections that share this budget; must outlive them. Null: no common bound.
   ReceiveBudget* receive_budget = nullptr;
 };
 
 class Connection final : public boost::intrusive_ref_counter<Connection, boost::thread_unsafe_counter>,
                          private fabric::QueuePairEvents {
  public:
-  /// Starts to connect. on_connected() or on_disconnected() follows, unless this fails.
+  /// Starts to connect. Unless this function fails, on_connected() or on_disconnected() follows.
   static Result<boost::intrusive_ptr<Connection>> connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
                                                           ConnectionEvents& events);
-  /// Starts to accept `request`. on_connected() or on_disconnected() follows, unless this fails.
+  /// Starts to accept `request`. Unless this function fails, on_connected() or on_disconnected() follows.
   static Result<boost::intrusive_ptr<Connection>> accept(const ConnectionSetup& setup,
                                                          std::unique_ptr<fabric::ConnectionRequest> request,
                                                          ConnectionEvents& events);
@@ -100,7 +100,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t version() const noexcept { return version_; }
   /// False while the client does not know whether the server supports the version that it offers.
   bool version_settled() const noexcept { return version_settled_; }
-  /// To be called when the server has refused version two but supports version one: further calls have version one.
+  /// To be called when the server has refused version two but supports version one. Later calls have version one.
   void fall_back() noexcept;
   /// True if the server has refused version two, or has not answered the call that offered it [v2-5.2-c] [v2-5.2-d].
   bool lacks_version_two() const noexcept {
@@ -110,24 +110,23 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// The largest Send that may carry a call of this side, in bytes: the send threshold, or less while the version is
   /// not settled.
   std::uint32_t max_call() const noexcept;
-  /// The size of the buffer in which a message is begun: the negotiated send threshold, which characteristics do not
-  /// change.
+  /// The size of the first buffer of a message: the negotiated send threshold, which characteristics do not change.
   std::uint32_t buffer_size() const noexcept { return buffer_size_; }
   /// The largest send threshold of this connection so far.
   std::uint32_t highest_send() const noexcept { return highest_send_; }
   /// True if the peer may invalidate handles of this side, even if only by replies in transit.
   bool expects_invalidation() const noexcept { return expects_invalidation_; }
-  /// What headers this side accepts.
+  /// The limits of headers that this side accepts.
   const wire::DecodeLimits& decode_limits() const noexcept { return decode_limits_; }
   fabric::Fabric& fabric() noexcept { return *setup_.fabric; }
   memory::Pool& pool() noexcept { return *setup_.pool; }
   const Log& log() const noexcept { return setup_.log; }
   bool connected() const noexcept { return connected_; }
 
-  /// Orderly close; on_disconnected() follows.
+  /// Closes the connection in an orderly way; on_disconnected() follows.
   void close() noexcept;
-  /// Immediate end; on_disconnected() follows, and reports `why` in place of the fabric's reason. `message`, if any, is
-  /// logged unless the connection has been aborted before.
+  /// Ends the connection immediately; on_disconnected() follows, and reports `why` instead of the fabric's reason. Logs
+  /// `message`, if any, unless the connection has been aborted before.
   void abort(error_code why, const char* message = nullptr) noexcept;
 
   // Transport characteristics, in version two.
@@ -137,35 +136,35 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// As CharacteristicsExchange::async_request() and async_change().
   void request_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
   void change_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
-  /// How many of the credits for this side's calls an optional message holds at present: 0 or 1.
+  /// The number of credits for this side's calls that an optional message holds at present: 0 or 1.
   std::uint32_t held_credits() const noexcept;
-  /// False if the peer has announced that it does not take reverse calls.
+  /// False if the peer has announced that it does not accept reverse calls.
   bool peer_takes_reverse_calls() const noexcept;
-  /// True if the peer has announced that it takes reverse calls with chunks.
+  /// True if the peer has announced that it accepts reverse calls with chunks.
   bool peer_takes_reverse_chunks() const noexcept;
   /// True if memory is short, this side's receives are larger than at first, and the peer has not been told yet that
   /// this side would accept a request for smaller receives.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that smaller receives would suffice. Requires may_offer_smaller_receives().
   void offer_smaller_receives() noexcept;
-  /// ConnectionEvents::backward_support() has changed.
+  /// To be called when ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
-  /// Notes the size of a call of version two, without chunks; the peer may then be asked for larger or smaller
-  /// Receives.
+  /// To be called for each call of version two of this side; `size` is the size without chunks. The policy may then ask
+  /// the peer for larger or smaller Receives.
   void note_own_call(std::uint64_t size) noexcept;
-  /// To be called for each inline reply that is planned with the current send threshold and posted later; plan_posted()
-  /// takes the result. The peer is not asked for smaller receives while replies that were planned with a higher
-  /// threshold are still to be posted.
+  /// To be called for each inline reply that is planned with the current send threshold and posted later. plan_posted()
+  /// takes the result. The peer is not asked for smaller receives until all replies that were planned with a higher
+  /// threshold have been posted.
   std::uint8_t plan_made() noexcept {
     ++open_plans_[plan_epoch_];
     return plan_epoch_;
   }
   void plan_posted(std::uint8_t epoch) noexcept;
-  /// Immediate end without any further event. Posted and exposed memory is not accessed afterwards.
+  /// Ends the connection immediately, without any further event. Posted and exposed memory is not accessed afterwards.
   void destroy() noexcept;
 
-  /// Posts work. On failure the connection has been aborted, and on_disconnected() follows. Exception: if post_read()
-  /// fails with FabricError::locked_memory, the connection stays as it is.
+  /// The following three functions post work. On failure the connection is aborted, and on_disconnected() follows.
+  /// Exception: if post_read() fails with FabricError::locked_memory, the connection stays as it is.
   error_code post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                        fabric::WorkContext* context) noexcept;
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
@@ -173,49 +172,50 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset,
                        fabric::WorkContext* context) noexcept;
 
-  /// An idle window, valid until the connection ends. Return it with give_window() once it is no longer bound.
+  /// Returns an idle window, which is valid until the connection ends. The caller returns it with give_window() once it
+  /// is no longer bound.
   Result<fabric::Window*> take_window();
   void give_window(fabric::Window* window) noexcept { windows_.give_back(*window); }
-  /// A failure of bind() does not abort the connection.
+  /// Unlike other functions that post work, bind() does not abort the connection when it fails.
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
 
   /// Credits for calls and for the reads, writes and windows of chunks.
   SendCredits& send_queue() noexcept { return send_queue_; }
-  /// Credits for one reply to each call that the peer may have outstanding, reserved for replies.
+  /// Credits that are reserved for replies: one for each call that the peer may have outstanding.
   SendCredits& reply_queue() noexcept { return reply_queue_; }
-  /// True if send credits of either direction are in use: on_batch_end() runs when they are returned.
+  /// True if send credits are in use. When they are returned, on_batch_end() runs.
   bool has_work() const noexcept {
     return send_queue_.free() != send_queue_.capacity() || reply_queue_.free() != reply_queue_.capacity();
   }
-  /// Posts receives until `count` of them are posted or in use, as far as options and memory allow. Returns receives().
+  /// Posts receives until `count` of them are posted or lent, as far as options and memory allow. Returns receives().
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
   /// The number of receives for calls and replies, without receives for optional messages.
   std::uint32_t receives() const noexcept { return receives_.count() - control_receives(); }
   std::size_t receive_octets() const noexcept { return receives_.octets(); }
 
-  /// Each completion handler of work posted here calls this first: the handler is part of a batch, and the end of the
-  /// batch submits what the handler posts.
+  /// Every completion handler of work that was posted on this connection calls this function first. The end of the
+  /// batch then submits the work that the handler posts.
   void enter_batch() noexcept {
     in_batch_ = true;
     ++progress_.completed;
   }
-  /// The numbers of work requests with a context that were posted and completed since the start. While the two differ
-  /// and neither changes, the peer neither answers Reads nor accepts Writes and Sends.
+  /// The numbers of work requests with a context that were posted and completed since the start. While the two numbers
+  /// differ and neither changes, the peer neither answers Reads nor accepts Writes and Sends.
   struct Progress {
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
   };
   const Progress& progress() const noexcept { return progress_; }
-  /// What this side has done since the start; also after the connection has ended.
+  /// The counters since the start. Still valid after the connection has ended.
   Traffic traffic() const noexcept;
-  /// The counters that the users of the connection keep: of calls, replies, errors, and waits for credits or memory.
+  /// The counters that the users of the connection update: calls, replies, errors, and waits for credits or memory.
   Traffic& counted() noexcept { return traffic_; }
-  /// The time now. Within a batch of completions, the time of the first call in the batch: a batch reads the clock
-  /// once.
+  /// The present time. Within a batch of completions, all calls return the time of the first call in the batch: a batch
+  /// reads the clock once.
   std::chrono::steady_clock::time_point batch_time() noexcept;
-  /// A reply has been posted: adds the nanoseconds from `arrived` until the work of this batch is submitted to
-  /// `latency`, which outlives the connection.
+  /// To be called when a reply has been posted. Adds the nanoseconds from `arrived` until the work of this batch is
+  /// submitted to `latency`, which must outlive the connection.
   void note_reply(Histogram& latency, std::chrono::steady_clock::time_point arrived) {
     replies_.push_back({&latency, arrived});
   }
@@ -265,13 +265,13 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   wire::DecodeLimits decode_limits_;
   std::uint32_t version_;
   bool version_settled_;
-  bool offered_ = false;  // a message of a version that is not settled has been sent
+  bool offered_ = false;  // a message has been sent before its version was settled
   fabric::ConnectionInfo info_;
   std::uint32_t buffer_size_ = wire::kMinThreshold;
   std::uint32_t highest_send_ = wire::kMinThreshold;
   bool expects_invalidation_ = false;
   std::uint8_t plan_epoch_ = 0;
-  std::array<std::uint32_t, 2> open_plans_{};  // replies planned and not posted, by plan_epoch_
+  std::array<std::uint32_t, 2> open_plans_{};  // replies planned and not yet posted, by plan_epoch_
   const std::uint32_t first_receive_size_;
   ReceiveBuffers receives_;
   std::unique_ptr<Control> control_;  // null with VersionChoice::one
@@ -279,7 +279,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   Recycler<fabric::Window> windows_;  // destroyed before the queue pair
   SendCredits send_queue_;
   SendCredits reply_queue_;
-  wire::Header header_;  // of the message being received; its lists keep their capacity
+  wire::Header header_;  // the header of the message being received; its lists keep their capacity
   error_code reason_;
   Progress progress_;
   Traffic traffic_;
@@ -287,8 +287,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     Histogram* latency;
     std::chrono::steady_clock::time_point arrived;
   };
-  std::vector<PostedReply> replies_;                  // posted in this batch
-  std::chrono::steady_clock::time_point batch_time_;  // the clock's epoch: not yet read in this batch
+  std::vector<PostedReply> replies_;                  // the replies posted in this batch
+  std::chrono::steady_clock::time_point batch_time_;  // the clock's epoch if the clock has not been read in this batch
   WeakGuard<Connection> guard_{*this};
   bool connected_ = false;
   bool closing_ = false;

@@ -9,13 +9,13 @@ namespace rpcrdma::transport {
 
 class Credits {
  public:
-  /// `requested`: the largest number of calls wanted in flight; each call's header carries it.
+  /// `requested`: the largest number of calls wanted in flight. The header of each call carries this number.
   explicit Credits(std::uint32_t requested) noexcept : requested_(std::max(requested, 1u)) {}
 
   std::uint32_t requested() const noexcept { return requested_; }
   std::uint32_t granted() const noexcept { return granted_; }
   std::uint32_t in_flight() const noexcept { return in_flight_; }
-  /// Calls that may be sent now.
+  /// The number of calls that may be sent now.
   std::uint32_t available() const noexcept {
     // [8166-3.3.1-a] [8166-3.3.1-c] a grant may be smaller than the number of calls in flight
     const std::uint32_t limit = std::min(requested_, granted_);

@@ -5,16 +5,16 @@
 
 namespace rpcrdma::transport {
 
-/// Why a call failed in the transport. The condition is give_up, except reconnect for connection_lost, unreachable and
-/// chunk_unreadable, and retry for too_many_connections.
+/// Why a call failed in the transport. The condition is `reconnect` for connection_lost, unreachable and
+/// chunk_unreadable, `retry` for too_many_connections, and `give_up` for all others.
 enum class TransportError {
   connection_lost = 1,   ///< the connection ended and the call may not be sent again
   unreachable,           ///< no connection could be made before the deadline
-  peer_err_chunk,        ///< RDMA_ERROR with ERR_CHUNK for this call (RFC 8166 section 4.5.2)
-  peer_err_vers,         ///< RDMA_ERROR with ERR_VERS (section 4.5.1)
+  peer_err_chunk,        ///< the peer answered with RDMA_ERROR, ERR_CHUNK (RFC 8166 section 4.5.2)
+  peer_err_vers,         ///< the peer answered with RDMA_ERROR, ERR_VERS (section 4.5.1)
   bad_reply,             ///< the reply breaks the rules of reduction (section 6.1)
   reply_too_long,        ///< the reply fits neither inline nor in the chunks provided (section 4.5.3)
-  call_too_long,         ///< the call exceeds what this transport sends
+  call_too_long,         ///< the call is longer than this transport can send
   chunk_unreadable,      ///< a Read chunk could not be pulled
   too_many_connections,  ///< a limit on connections was reached
   reverse_disabled,      ///< the peer has not signalled that it accepts reverse calls (RFC 8167 section 6)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The states of the exchange of characteristics, as one table. No I/O.
+// The state machine of the exchange of characteristics, as one table. No I/O.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace rpcrdma::transport {
 
-/// What this side has sent and received.
+/// The phases of the exchange, by the messages that this side has sent and received.
 enum class ExchangePhase : std::uint8_t {
-  off,          ///< version one, or switched off
+  off,          ///< the version is one, or the exchange is switched off
   negotiating,  ///< version two is not agreed yet; nothing has been announced
   heard,        ///< only the peer has announced its characteristics
   announced,    ///< only this side has announced its characteristics
@@ -18,7 +18,7 @@ enum class ExchangePhase : std::uint8_t {
 };
 inline constexpr std::size_t kExchangePhases = 6;  ///< the number of phases
 
-/// What may happen to an exchange. `refusal` answers this side's INIT_XCHAR.
+/// The events of an exchange. `refusal`: the peer has answered this side's INIT_XCHAR with an error.
 enum class ExchangeEvent : std::uint8_t { announce, init, request, response, update, refusal };
 inline constexpr std::size_t kExchangeEvents = 6;  ///< the number of events
 
@@ -32,11 +32,11 @@ enum class Reaction : std::uint8_t {
 
 /// One entry of the table.
 struct ExchangeTransition {
-  Reaction reaction;   ///< to the message
+  Reaction reaction;   ///< how this side treats the message
   ExchangePhase next;  ///< the phase after the event
 };
 
-/// What `event` does in `phase`.
+/// The transition for `event` in `phase`.
 constexpr ExchangeTransition transition(ExchangePhase phase, ExchangeEvent event) noexcept {
   using enum ExchangePhase;
   using enum Reaction;

@@ -7,25 +7,26 @@
 
 namespace rpcrdma::transport {
 
-/// When to ask the peer for larger or smaller Receives. No I/O.
+/// Decides when to ask the peer for larger or smaller Receives. No I/O.
 ///
 /// A call that fits inline costs neither windows nor an RDMA Read, but each Receive of the peer must be as large as the
-/// largest call. So the policy asks for a larger size when a quarter of the last 64 calls were too long for the present
-/// size and would fit the larger one. It asks for the first size again when none of 1024 calls needed more. The
-/// distance between 64 and 1024 keeps the size from changing back and forth. A peer that rejects a size is asked again
-/// after 16384 calls.
+/// largest inline call. Therefore the policy asks for a larger size when a quarter of the last 64 calls were too long
+/// for the present size and would fit the larger one. It asks for the first size again when none of 1024 calls needed a
+/// larger one. The large distance between 64 and 1024 keeps the size from changing back and forth. If the peer rejects
+/// a size, the policy asks again after 16384 calls.
 class InlineGrowth {
  public:
   static constexpr std::uint32_t kWindow = 64;           ///< calls that are examined together
   static constexpr std::uint32_t kEnough = kWindow / 4;  ///< calls among them that justify a larger size
-  static constexpr std::uint32_t kQuiet = 1024;   ///< calls in a row that fit the first size, before asking for it
-  static constexpr std::uint32_t kPause = 16384;  ///< calls after a rejection, before asking again
+  static constexpr std::uint32_t kQuiet =
+      1024;  ///< calls in a row that must fit the first size before the policy asks for that size
+  static constexpr std::uint32_t kPause = 16384;  ///< calls after a rejection before the policy asks again
 
-  /// Asks for sizes from `least`, which the peer's Receives have without a request, up to `most` bytes.
+  /// The policy asks for sizes from `least`, the first size of the peer's Receives, up to `most` bytes.
   InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}
 
-  /// Notes a call of `size` bytes that is sent while a Send may have `limit` bytes. Returns the Receive Buffer Size to
-  /// ask for, if any.
+  /// To be called for each call. `size`: its size in bytes; `limit`: the largest Send at present. Returns the Receive
+  /// Buffer Size to ask for, if any.
   std::optional<std::uint32_t> on_call(std::uint64_t size, std::uint32_t limit) noexcept {
     if (pause_ != 0) --pause_;
     const bool needs_more = size > least_ && size <= most_;
@@ -43,9 +44,9 @@ class InlineGrowth {
     quiet_ = 0;
     return least_;
   }
-  /// The size to ask for when no call needs more.
+  /// The size to ask for when no call needs a larger one.
   std::uint32_t least() const noexcept { return least_; }
-  /// The peer has rejected the size, or wants a smaller one.
+  /// To be called when the peer has rejected a size, or wants a smaller one.
   void pause() noexcept { pause_ = kPause; }
 
  private:

@@ -28,40 +28,40 @@ RPCRDMA_EXPORT std::string_view name_of(VersionChoice choice) noexcept;
 
 /// The exchange of transport characteristics in version two (draft-dnoveck-nfsv4-rpcrdma-xcharext-01).
 struct CharacteristicOptions {
-  bool exchange = true;  ///< false: every optional message is answered by RDMA2_ERR_INVAL_OPTION
+  bool exchange = true;  ///< false: this side answers every optional message with RDMA2_ERR_INVAL_OPTION
   /// The largest size, in bytes, to which the peer or the program may raise this side's Receives; no effect below
   /// `receive_size`. 4096 to 262144.
   std::uint32_t max_receive_size = 65536;
   /// Largest Send of this side if the peer announces larger Receives; no effect below `send_size`.
   std::uint32_t max_send_size = 65536;
   /// Ask the peer for larger Receives when many calls are too long for its present Receives, and for the first size
-  /// again when no call needs more (connection/inline_growth.hpp).
+  /// when no call needs a larger one (connection/inline_growth.hpp).
   bool adaptive = true;
-  /// How long a request waits for its answer; then it ends with BaseError::deadline_exceeded.
+  /// Time limit for the answer to a request, which otherwise ends with BaseError::deadline_exceeded.
   std::chrono::milliseconds request_timeout{10000};
-  /// With `adaptive`: after this time without a call of this side, the peer is asked to return its Receives to their
-  /// first size.
+  /// With `adaptive`: after this time without a call of this side, it asks the peer for Receives of the first size.
   std::chrono::milliseconds idle_shrink{30000};
 };
 
 /// One side's parameters for its connections, negotiated with the peer's parameters at every connect.
 struct ConnectionOptions {
-  /// Credits asked for (client) or granted (server), forward direction (RFC 8166 section 3.3.1); 1 to 1024.
+  /// Credits of the forward direction, requested by a client or granted by a server (RFC 8166 section 3.3.1); 1 to
+  /// 1024.
   std::uint32_t credits = 32;
-  /// Credits for calls of the reverse direction (RFC 8167 section 4.1): granted by the client, asked for by the server.
+  /// Credits of the reverse direction, granted by a client or requested by a server (RFC 8167 section 4.1).
   std::uint32_t reverse_credits = 2;
   /// Largest Send in bytes: a multiple of 1024, 1024 to 262144 (RFC 8797 section 4.2).
   std::uint32_t send_size = 4096;
   std::uint32_t receive_size = 4096;  ///< size of a Receive in bytes, with the limits of `send_size`
-  /// Offer and use RFC 8797 private data. Off: thresholds 1024, no remote invalidation.
+  /// Send and use RFC 8797 private data. If false: thresholds of 1024, no remote invalidation.
   bool private_data = true;
   VersionChoice version = VersionChoice::one;  ///< versions of RPC-over-RDMA to use
   CharacteristicOptions characteristics{};     ///< used in version two only
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{5000};
-  /// RDMA Reads that the peer may have outstanding at this side.
+  /// The most RDMA Reads that the peer may have outstanding at this side (IRD).
   std::uint32_t inbound_reads = 32;
-  std::uint32_t outbound_reads = 32;  ///< RDMA Reads that this side may have outstanding at the peer
+  std::uint32_t outbound_reads = 32;  ///< the most RDMA Reads that this side may have outstanding at the peer (ORD)
 };
 
 }  // namespace rpcrdma::transport

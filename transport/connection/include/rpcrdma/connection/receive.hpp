@@ -28,7 +28,7 @@ class ReceiveSlot final : public fabric::WorkContext {
 };
 
 /// Keeps a received message in its buffer until release(), which posts the buffer again. Move-only. Keeps the
-/// connection's memory alive, also after the connection is lost.
+/// connection's memory alive, even after the connection is lost.
 class ReceiveLease {
  public:
   ReceiveLease() noexcept = default;
@@ -46,8 +46,8 @@ class ReceiveLease {
 /// A received message.
 struct Received {
   wire::Header& header;                      ///< reused for the next message: swap its contents out to keep them
-  BufferRef payload;                         ///< what follows the header, in the receive buffer
-  std::optional<std::uint32_t> invalidated;  ///< the handle that came with a Send with Invalidate
+  BufferRef payload;                         ///< the bytes after the header, in the receive buffer
+  std::optional<std::uint32_t> invalidated;  ///< the handle that the message invalidated (Send with Invalidate)
   ReceiveLease lease;                        ///< keeps `payload` valid
 };
 

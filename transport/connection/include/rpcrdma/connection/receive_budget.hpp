@@ -5,23 +5,24 @@
 
 namespace rpcrdma::transport {
 
-/// Bounds the memory that the receives of all connections take from a pool with other users. One thread.
+/// Bounds the memory that the receives of all connections take from a pool, as the pool has other users as well. One
+/// thread.
 class ReceiveBudget {
  public:
   explicit ReceiveBudget(std::size_t capacity) noexcept : capacity_(capacity) {}
 
-  /// Bytes that a connection may take in addition to the `held` bytes that it has already. In total it may have a
-  /// quarter of the bytes that the other connections do not use, so that some bytes always remain for the next
-  /// connection.
+  /// The number of bytes that a connection may take in addition to the `held` bytes that it already has. In total it
+  /// may have a quarter of the bytes that the other connections do not use, so that some bytes always remain for the
+  /// next connection.
   std::size_t offer(std::size_t held) const noexcept {
     const std::size_t others = used_ - held;
     const std::size_t most = others < capacity_ ? (capacity_ - others) / 4 : 0;
     return most > held ? most - held : 0;
   }
-  /// May exceed the offer: each connection needs its first receives.
+  /// `octets` may exceed the offer, because each connection needs its first receives.
   void take(std::size_t octets) noexcept { used_ += octets; }
   void give_back(std::size_t octets) noexcept { used_ -= octets; }
-  /// True if more than half is in use: receives larger than at first should shrink again.
+  /// True if more than half is in use. Receives that have grown should then shrink again.
   bool is_short() const noexcept { return used_ > capacity_ / 2; }
   std::size_t used() const noexcept { return used_; }
 

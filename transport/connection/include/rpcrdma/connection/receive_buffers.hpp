@@ -12,13 +12,13 @@ namespace rpcrdma::transport {
 
 /// Memory that one or more receive buffers share.
 struct ReceiveBlock {
-  memory::RegisteredBuffer memory;  ///< all its receive buffers
+  memory::RegisteredBuffer memory;  ///< contains the receive buffers
   std::size_t footprint = 0;        ///< bytes that the block takes from the pool
-  std::uint32_t users = 0;          ///< buffers in it
+  std::uint32_t users = 0;          ///< the number of receive buffers in the block
 };
 
-/// The receive buffers of a connection, and their size. A posted buffer cannot be withdrawn: after a change of the size
-/// each buffer is replaced when it is about to be posted again.
+/// The receive buffers of a connection, and their size. A posted buffer cannot be withdrawn. After a change of the
+/// size, each buffer is therefore replaced when it is about to be posted again.
 class ReceiveBuffers {
  public:
   /// Buffers of `size` bytes from `pool`, counted in `budget`, which may be null.
@@ -32,11 +32,11 @@ class ReceiveBuffers {
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
   /// Buffer `index`; its address is stable.
   ReceiveSlot& operator[](std::uint32_t index) noexcept { return slots_[index]; }
-  /// The size of buffers that are made from now on.
+  /// The size of new buffers.
   std::uint32_t size() const noexcept { return size_; }
-  /// Bytes that all buffers hold.
+  /// The bytes of all buffers together.
   std::size_t octets() const noexcept { return octets_; }
-  /// Buffers that are smaller than size(), posted or lent.
+  /// The number of buffers that are smaller than size(), posted or lent.
   std::uint32_t smaller() const noexcept { return smaller_; }
 
   /// Adds `more` buffers; with `within_budget`, at most as many as the budget offers. When the pool is empty, adds
@@ -44,12 +44,12 @@ class ReceiveBuffers {
   bool add(Connection& owner, std::uint32_t more, bool within_budget);
   /// Whether budget and pool have room for all buffers with `size` bytes each.
   bool has_room(std::uint32_t size) const noexcept;
-  /// True if there is a budget, which other connections share, and it is short.
+  /// True if there is a budget and it is short.
   bool budget_short() const noexcept { return budget_ != nullptr && budget_->is_short(); }
   /// Changes size().
   void set_size(std::uint32_t size) noexcept;
-  /// Gives `slot`, which is not posted, a buffer of size(). If memory is short, the slot keeps its buffer; false if
-  /// that buffer is smaller than size().
+  /// Gives `slot`, which is not posted, a buffer of size(). If memory is short, the slot keeps its old buffer. Returns
+  /// false if that buffer is smaller than size().
   bool replace(ReceiveSlot& slot);
 
  private:
@@ -60,7 +60,7 @@ class ReceiveBuffers {
   ReceiveBudget* budget_;
   std::uint32_t size_;
   std::size_t octets_ = 0;
-  std::size_t footprint_ = 0;  // bytes taken from the pool: rounded up to size classes
+  std::size_t footprint_ = 0;  // bytes taken from the pool, which rounds up to its size classes
   std::uint32_t smaller_ = 0;
   std::vector<std::unique_ptr<ReceiveBlock>> blocks_;
   std::deque<ReceiveSlot> slots_;  // a deque: addresses are stable

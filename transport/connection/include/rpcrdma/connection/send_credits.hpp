@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Work requests on a send queue, reserved before the RPC that needs them starts, so that a full queue never stalls an
-// RPC half-way. One thread.
+// Entries of a send queue. An RPC reserves the entries that it needs before it starts, so that a full queue never
+// stalls an RPC half-way. One thread.
 #include <boost/intrusive/slist.hpp>
 #include <cstdint>
 #include <utility>
@@ -10,7 +10,7 @@ namespace rpcrdma::transport {
 
 class SendCredits;
 
-/// Reserved work requests. Move-only; the destructor returns the work requests that are left. Must not outlive its
+/// Reserved work requests. Move-only; the destructor returns the remaining work requests. Must not outlive its
 /// SendCredits.
 class SendUnits {
  public:
@@ -37,7 +37,7 @@ class SendUnits {
     count_ += std::exchange(other.count_, 0);
     other.queue_ = nullptr;
   }
-  /// Drops the work requests without returning them: the connection has ended.
+  /// Drops the work requests without returning them. For a connection that has ended.
   void forget() noexcept {
     queue_ = nullptr;
     count_ = 0;
@@ -53,7 +53,7 @@ class SendUnits {
 /// Waits for work requests; waiters are served in order of arrival.
 class UnitWaiter : public boost::intrusive::slist_base_hook<> {
  public:
-  /// `units` are reserved. Runs from SendCredits::serve().
+  /// `units` have been reserved. Called by SendCredits::serve().
   virtual void on_units(SendUnits units) noexcept = 0;
 
  protected:
@@ -76,14 +76,14 @@ class SendCredits {
   /// The number of calls of wait() so far.
   std::uint64_t waits() const noexcept { return waits_; }
 
-  /// Empty (count 0) when too few are free, or when a waiter is in the queue.
+  /// The result is empty (count 0) if too few work requests are free, or if another waiter is in the queue.
   SendUnits try_reserve(std::uint32_t count) noexcept {
     if (has_waiters() || count > free()) return {};
     used_ += count;
     return SendUnits(*this, count);
   }
-  /// `waiter` gets `count` work requests (at most the capacity) when serve() finds as many free; it gets nothing after
-  /// drop_waiters().
+  /// serve() gives `waiter` `count` work requests, but at most the capacity, as soon as so many are free. After
+  /// drop_waiters() the waiter receives none.
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
     if (dropped_) return;
     ++waits_;
@@ -99,7 +99,7 @@ class SendCredits {
       waiter.on_units(SendUnits(*this, waiter.wanted_));
     }
   }
-  /// Removes all waiters: the connection has ended.
+  /// Removes all waiters. For a connection that has ended.
   void drop_waiters() noexcept {
     waiters_.clear();
     dropped_ = true;

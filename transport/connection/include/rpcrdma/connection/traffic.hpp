@@ -6,10 +6,11 @@
 
 namespace rpcrdma::transport {
 
-/// What one side of a connection has done since the connection was made, in both directions of RPC-over-RDMA. The
-/// traffic of several connections is added. Written and read on the thread of the connection.
+/// The counters of one side of a connection since the connection was made, in both directions of RPC-over-RDMA. The
+/// counters of several connections may be added. Written and read on the thread of the connection.
 struct Traffic {
-  // Work requests and their bytes. The peer's RDMA Reads and Writes are not seen by this side.
+  // Work requests of this side and their bytes. The peer's RDMA Reads and Writes are not counted, as this side does not
+  // notice them.
   std::uint64_t sends = 0;          ///< Sends posted
   std::uint64_t send_bytes = 0;     ///< their bytes, transport headers included
   std::uint64_t receives = 0;       ///< messages received
@@ -24,8 +25,8 @@ struct Traffic {
   std::uint64_t local_invalidations = 0;    ///< windows that this side invalidated
   std::uint64_t remote_invalidations = 0;   ///< windows that the peer invalidated by Send with Invalidate
   std::uint64_t sends_with_invalidate = 0;  ///< Sends of this side that invalidate a handle of the peer
-  // Calls by the form of their headers: a call that has several kinds of chunks counts for each of them. A responder
-  // counts what the requester offers.
+  // Calls by the form of their headers. A call that has several kinds of chunks counts for each kind. A responder
+  // counts the chunks that the requester offers.
   std::uint64_t calls = 0;              ///< calls sent by a requester or received by a responder
   std::uint64_t inline_calls = 0;       ///< without chunks
   std::uint64_t long_calls = 0;         ///< with a Position-Zero Read chunk
@@ -38,24 +39,24 @@ struct Traffic {
   std::uint64_t chunk_errors = 0;    ///< RDMA_ERROR with ERR_CHUNK, sent or received
   std::uint64_t other_errors = 0;    ///< RDMA_ERROR with another code, sent or received
   std::uint64_t discarded = 0;       ///< messages dropped, as RFC 8166 section 4.5 requires
-  // What had to wait.
+  // Waits for resources.
   std::uint64_t credit_waits = 0;      ///< calls that waited for a credit (requester)
-  std::uint64_t resource_waits = 0;    ///< times that calls waited for memory or send queue entries (requester)
+  std::uint64_t resource_waits = 0;    ///< how often calls waited for memory or send queue entries (requester)
   std::uint64_t send_queue_waits = 0;  ///< replies and RDMA Reads or Writes that waited for a send queue entry
   std::uint64_t budget_waits = 0;      ///< calls that waited for bulk memory of the server (responder)
-  // Credits, as sums over messages: divide by `calls` for the mean.
+  // Credits, as sums over all messages; the sum divided by `calls` is the mean.
   std::uint64_t credits_asked = 0;    ///< credits that calls have requested
   std::uint64_t credits_granted = 0;  ///< credits that replies have granted
 
   /// A member and its name.
   struct Field {
-    std::string_view name;           ///< as in this declaration
+    std::string_view name;           ///< the name in this declaration
     std::uint64_t Traffic::*member;  ///< the member
   };
   /// All members.
   static constexpr auto fields() noexcept;
 
-  /// Adds each member.
+  /// Adds each member of `other` to the same member of this object.
   constexpr Traffic& operator+=(const Traffic& other) noexcept;
 };
 

@@ -4,7 +4,7 @@
 
 namespace rpcrdma::transport {
 
-/// A work context that is a member of its owner and calls a member function of the owner.
+/// A work context that is a member of its owner; the completion calls a member function of the owner.
 template <class Owner, void (Owner::*Function)(const fabric::Completion&) noexcept>
 class MemberWork final : public fabric::WorkContext {
  public:

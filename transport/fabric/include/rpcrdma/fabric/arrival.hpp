@@ -6,14 +6,15 @@
 
 namespace rpcrdma::fabric {
 
-/// How far the peer has written the range of a window. If the provider can tell (iwarp), its Window is also an Arrival.
-/// Devices cannot tell: data is known to be placed only when a later Send has been received.
+/// Reports how far the peer has written the range of a window. A Window of iwarp is also an Arrival. Devices do not
+/// report this: on a device, data is known to be placed only when a later Send has been received.
 class RPCRDMA_EXPORT Arrival {
  public:
-  /// The number of bytes written from the start of the range on, as long as each Write begins where the previous one
-  /// ended; the first Write that begins elsewhere freezes the number. Valid from one bind until the next.
+  /// The number of bytes that the peer has written in order, from the start of the range. Each Write must begin where
+  /// the previous one ended; after the first Write that begins elsewhere, the number stays the same. Valid from one
+  /// bind until the next.
   virtual std::uint32_t arrived() const noexcept = 0;
-  /// True if a Write did not begin where the last one ended.
+  /// True if a Write did not begin where the previous one ended.
   virtual bool out_of_order() const noexcept = 0;
 
  protected:

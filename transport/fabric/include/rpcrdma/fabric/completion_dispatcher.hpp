@@ -2,16 +2,17 @@
 #pragma once
 // Runs the callbacks of one queue pair. Every provider has one in each queue pair.
 //
-// Operation. The provider adds completions and the begin and end of the connection as they occur; run() delivers them:
-// on_established, then completions in order, each batch closed by on_batch_end, and on_disconnected last. The provider
-// calls run() from its own handlers on the io_context, never from within a call of the user, or lets wake() post it.
+// Operation. The provider adds completions, and the begin and the end of the connection, as they occur. run() delivers
+// them: on_established first, then completions in order, each batch closed by on_batch_end, and on_disconnected last.
+// The provider either calls run() from its own handlers on the io_context, never from within a call of the user, or has
+// wake() post it.
 //
 // Ownership. Contexts and events belong to the user. A callback may quiesce the queue pair, but not destroy it; the
-// object that owns the dispatcher therefore exists until run() returns. Slots of a work queue return to their
-// counter directly before the callback of the work that held them, so that the callback can post in their place.
+// object that owns the dispatcher therefore exists until run() returns. Before the callback of a work request runs, its
+// slots are returned to the counter of its queue, so that the callback can post again.
 //
-// Error handling. None of its own: a completion or an end carries its status. The ring grows to the bound given to
-// reserve() and does not shrink: in the steady state nothing allocates.
+// Error handling. The dispatcher cannot fail; each completion or end carries a status. The ring grows to the bound
+// given to reserve() and does not shrink: in the steady state nothing allocates.
 #include <memory>
 #include <optional>
 
@@ -33,10 +34,10 @@ class CompletionDispatcher {
     ~Owner() = default;
   };
 
-  /// Batches that one run() delivers before other handlers of the io_context run.
+  /// The most batches that one run() delivers before other handlers of the io_context run.
   static constexpr int kMaxBatches = 4;
 
-  /// `owner` may be null. All arguments outlive the dispatcher, except that `events` is not used after quiesce().
+  /// `owner` may be null. All arguments must outlive the dispatcher, but `events` is not used after quiesce().
   CompletionDispatcher(boost::asio::io_context& context, QueuePairEvents& events, Counters& counters,
                        Owner* owner) noexcept;
   CompletionDispatcher(const CompletionDispatcher&) = delete;
@@ -44,13 +45,13 @@ class CompletionDispatcher {
 
   /// Sets the most completions that may wait at a time. Call once, before the first add().
   void reserve(std::size_t completions) { ready_.reserve(completions); }
-  /// `context` will be called with `completion`; directly before, `count` is subtracted from `*slots`.
+  /// run() will call `context` with `completion`. Directly before the call it subtracts `count` from `*slots`.
   void add(WorkContext& context, const Completion& completion, std::uint32_t* slots = nullptr,
            std::uint32_t count = 1) noexcept;
-  /// on_established(info) runs next. `info` stays valid until then.
+  /// Makes run() call on_established(info). `info` must stay valid until then.
   void establish(const ConnectionInfo& info) noexcept { established_ = &info; }
-  /// After all completions, on_rejected(*refusal), if given, and on_disconnected(why) run. An on_established that has
-  /// not run yet is dropped.
+  /// Makes run() call on_rejected(*refusal), if given, and on_disconnected(why) after all completions. Drops an
+  /// on_established that has not run yet.
   void disconnect(error_code why, const ConnectionInfo* refusal = nullptr) noexcept;
 
   bool pending() const noexcept { return established_ != nullptr || !ready_.empty() || end_; }
@@ -58,7 +59,8 @@ class CompletionDispatcher {
   bool running() const noexcept { return running_; }
   /// Delivers pending callbacks, at most `max_batches` batches. Does nothing if called from within a callback.
   void run(int max_batches = kMaxBatches);
-  /// Posts run() if something is pending and neither posted nor running. `keep` keeps this object alive until then.
+  /// Posts run() if a callback is pending and run() is neither posted nor running. `keep` keeps this object alive until
+  /// the posted run() ends.
   void wake(std::shared_ptr<void> keep);
   /// Drops pending callbacks. No callback starts after this call; if a callback is running, it is the last.
   void quiesce() noexcept;

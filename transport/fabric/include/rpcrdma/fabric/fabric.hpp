@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The fabric interface: what the transport needs of an RDMA provider (RFC 8166 section 2.3.2).
+// The fabric interface: the functions of an RDMA provider that the transport needs (RFC 8166 section 2.3.2).
 //
-// Operation. A Fabric belongs to one io_context and its one thread; everything made from it is used on
-// that thread only, unless said otherwise. Posted work goes to the wire at submit(); completions come
-// back through WorkContext::on_completion, in batches, each batch closed by QueuePairEvents::on_batch_end.
-// No callback runs inside the call that caused it: it runs from the io_context.
+// Operation. A Fabric belongs to one io_context and its one thread; everything made from it is used on that thread
+// only, unless said otherwise. submit() passes posted work to the wire. Completions come back through
+// WorkContext::on_completion, in batches, each batch closed by QueuePairEvents::on_batch_end. No callback runs within a
+// call into the fabric: callbacks run from the io_context.
 //
-// Ownership. A queue pair never owns buffers: a posted buffer belongs to the provider until its work
-// completes. Quiescing or destroying a queue pair ends the connection at once; no callback of it starts afterwards,
-// and nothing touches a posted or exposed buffer any more.
+// Ownership. A queue pair never owns buffers: a posted buffer belongs to the provider until its work completes.
+// Quiescing or destroying a queue pair ends the connection at once: afterwards none of its callbacks starts, and
+// nothing touches a posted or exposed buffer.
 //
-// Lifetime. No object is destroyed within its own callback. A queue pair is not destroyed from within one of its
-// callbacks (a completion, on_established, on_rejected, on_disconnected, on_batch_end): its owner quiesces it there
-// and defers the deletion, with delete_later() of deferred_delete.hpp. A window or a work context may be destroyed
-// in a callback of its queue pair, a work context also in its own completion, as nothing refers to it by then.
+// Lifetime. No object is destroyed within its own callback. In particular, a queue pair is not destroyed within one of
+// its callbacks (a completion, on_established, on_rejected, on_disconnected, on_batch_end). Its owner quiesces the
+// queue pair there and defers the deletion, with delete_later() of deferred_delete.hpp. A callback of a queue pair may
+// destroy a window or a work context of that queue pair. A work context may be destroyed even in its own completion, as
+// nothing refers to it by then.
 //
-// Errors. A posted operation completes exactly once, in order of posting per queue (sends, writes, reads
-// and invalidations share one, receives have another). When the connection ends, whatever is outstanding
-// completes with FabricError::flushed, and then on_disconnected runs, once, last. A fabric whose device is lost ends,
-// with all its connections; its owner opens another (lasting.hpp).
+// Errors. A posted operation completes exactly once, in order of posting per queue (sends, writes, reads and
+// invalidations share one queue, receives have another). When the connection ends, all outstanding operations complete
+// with FabricError::flushed; then on_disconnected runs, once, as the last callback. A fabric whose device is lost ends,
+// with all its connections; its owner opens another fabric (lasting.hpp).
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -41,17 +42,17 @@ namespace rpcrdma::fabric {
 /// [8166-5-a] iWARP and rdma_cm both name an endpoint by IP address and port.
 using Endpoint = boost::asio::ip::tcp::endpoint;
 
-/// What a provider supports. Query it; do not assume.
+/// The features and limits of a provider. Query them; assume none.
 struct Capabilities {
   std::string_view name;             ///< "iwarp", "verbs", "loopback"
-  std::uint32_t max_gather = 0;      ///< buffers in one send or write
-  std::uint32_t max_read_depth = 0;  ///< IRD and ORD
-  std::uint32_t max_message = 0;     ///< bytes of one send, write or read
-  /// True: an exposure is a window, which the peer may invalidate by Send with Invalidate, so the R flag of RFC 8797
-  /// may be set.
+  std::uint32_t max_gather = 0;      ///< the most buffers in one Send or Write
+  std::uint32_t max_read_depth = 0;  ///< the largest IRD and ORD
+  std::uint32_t max_message = 0;     ///< the most bytes of one Send, Write or Read
+  /// True: an exposure is a window, which the peer may invalidate by Send with Invalidate. The R flag of RFC 8797 may
+  /// then be set.
   bool remote_invalidation = false;
-  /// True: a peer reaches exactly the range of a window. False (rxe): it reaches the whole memory region around the
-  /// window, so every buffer that may be exposed needs a region of its own.
+  /// True: a peer can access exactly the range of a window. False (rxe): it can access the whole memory region around
+  /// the window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
   /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (rxe, whose kernel
   /// module would crash): a window that the peer may still invalidate must not be invalidated locally.
@@ -60,8 +61,8 @@ struct Capabilities {
   bool cheap_registration = false;
   /// True: the provider reports the peer's RDMA Reads and Writes (QueuePairOptions::access).
   bool reports_access = false;
-  /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
-  /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
+  /// The most bytes that this process may have registered at once, over all its fabrics: its limit of locked memory
+  /// when the fabric was opened. A registration beyond the limit fails with FabricError::locked_memory.
   std::uint64_t lockable_memory = std::numeric_limits<std::uint64_t>::max();
 
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
@@ -69,14 +70,14 @@ struct Capabilities {
 
 /// Totals over all queue pairs of a fabric, for measuring the cost of a call.
 struct Counters {
-  std::uint64_t work_requests = 0;  ///< posted, including receives and invalidations
-  std::uint64_t completions = 0;    ///< delivered to their contexts
+  std::uint64_t work_requests = 0;  ///< work requests posted, including receives and invalidations
+  std::uint64_t completions = 0;    ///< completions delivered to their contexts
   std::uint64_t batches = 0;        ///< calls of on_batch_end
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
-  /// The number of times that a lost device came into use again. The keys of older BufferRefs are then invalid for
-  /// sending and receiving; bind() still accepts them.
+  /// The number of times that a lost device was opened again. The keys of older BufferRefs are then invalid for sending
+  /// and receiving; bind() still accepts them.
   std::uint64_t reopened = 0;
   // iWARP in userspace only:
   std::uint64_t frames_sent = 0;      ///< FPDUs
@@ -84,18 +85,18 @@ struct Counters {
   std::uint64_t crc_errors = 0;       ///< FPDUs with a wrong CRC, each of which has ended its connection
   std::uint64_t socket_reads = 0;     ///< reads that returned data
   std::uint64_t socket_writes = 0;    ///< writes that took data
-  std::uint64_t wakeups = 0;          ///< times that the event loop reported data
+  std::uint64_t wakeups = 0;          ///< how often the event loop reported data
 };
 
-/// Whether a range of `length` bytes from `offset` on passes the end of the 64-bit space of offsets.
+/// Whether a range of `length` bytes from `offset` on extends beyond 2^64.
 constexpr bool wraps(std::uint64_t offset, std::uint64_t length) noexcept {
   return length != 0 && offset + (length - 1) < offset;
 }
 
-/// What the peer may do with an exposed range.
+/// The access to an exposed range that the peer has.
 enum class Access : std::uint8_t { remote_read, remote_write };
 
-/// A registration of memory with the provider. The memory belongs to the caller and outlives the registration. No
+/// A registration of memory with the provider. The memory belongs to the caller and must outlive the registration. No
 /// peer can reach it until a Window exposes a part of it.
 class RPCRDMA_EXPORT MemoryRegion {
  public:
@@ -125,15 +126,15 @@ struct Completion {
   std::optional<std::uint32_t> invalidated;
 };
 
-/// Exposes one exact range of registered memory to the peer of one queue pair. Made by a queue pair and destroyed
-/// before it. States: idle -> bound -> (invalidated by either side) -> idle.
+/// Exposes one exact range of registered memory to the peer of one queue pair. A queue pair makes its windows; the user
+/// destroys them before the queue pair. States: idle -> bound -> (invalidated by either side) -> idle.
 class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
   /// True while the provider or the peer may access the range: it is exposed, or the peer has invalidated it while a
-  /// frame in transit still names it. Do not reuse the memory until invalidate() has completed or this is false.
+  /// frame in transit still names it. Do not reuse the memory before invalidate() has completed or bound() is false.
   virtual bool bound() const noexcept = 0;
-  /// What to advertise to the peer. Valid from one bind until the next.
+  /// The segment to advertise to the peer. Valid from one bind until the next.
   virtual Segment segment() const noexcept = 0;
 };
 
@@ -146,36 +147,37 @@ struct SendOptions {
 /// The read depths that a peer states during connection set-up (RFC 6581 section 9.1).
 struct ReadDepths {
   static constexpr std::uint32_t kLeftToUsers = 0x3fff;  ///< not negotiated: left to the upper layers
-  std::uint32_t inbound = 0;                             ///< IRD: Reads of the other side that it can serve at a time
-  std::uint32_t outbound = 0;                            ///< ORD: Reads of its own that it wants outstanding at a time
+  std::uint32_t inbound = 0;   ///< IRD: Reads of the other side that the peer can serve at a time
+  std::uint32_t outbound = 0;  ///< ORD: Reads of its own that the peer wants outstanding at a time
   friend bool operator==(const ReadDepths&, const ReadDepths&) = default;
 };
 
-/// What both sides know of a connection.
+/// The properties of a connection.
 struct ConnectionInfo {
   Endpoint local;                       ///< this side's address
   Endpoint peer;                        ///< the other side's address
   std::vector<std::byte> private_data;  ///< the peer's private data as received; may have zeros appended
   std::uint32_t inbound_reads = 0;      ///< negotiated IRD: Reads that the peer may have outstanding
   std::uint32_t outbound_reads =
-      0;  ///< negotiated ORD: Reads on the wire at a time; more wait in the provider; 0: none
+      0;  ///< negotiated ORD: Reads on the wire at a time; further Reads wait in the provider; 0: no Reads
   /// The depths that the peer stated; empty if it stated none, or if the provider does not report them (only iwarp
   /// does).
   std::optional<ReadDepths> peer_reads;
 };
 
-/// Events of a queue pair as a whole. Belongs to the user of the queue pair and outlives it.
+/// Events of a queue pair as a whole. Belongs to the user of the queue pair, and must outlive the queue pair.
 class RPCRDMA_EXPORT QueuePairEvents {
  public:
   /// Both sides are connected: the send queue accepts work from here on.
   virtual void on_established(const ConnectionInfo& info) noexcept = 0;
-  /// The peer rejected the connection; `peer` holds its private data and, on iwarp, the read depths it requires (RFC
-  /// 6581 section 9.1). on_disconnected(FabricError::rejected) follows. iwarp and verbs call this; loopback reports the
-  /// rejection by on_disconnected alone.
+  /// The peer rejected the connection. `peer` holds its private data and, on iwarp, the read depths that the peer
+  /// requires (RFC 6581 section 9.1). on_disconnected(FabricError::rejected) follows. iwarp and verbs call this
+  /// function; loopback reports a rejection by on_disconnected alone.
   virtual void on_rejected(const ConnectionInfo& /*peer*/) noexcept {}
   /// The connection failed or ended: FabricError or a system error; success means an orderly close.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// The end of a batch of completions: submit here the work that their callbacks posted.
+  /// The end of a batch of completions. The user calls submit() here, for all work that the callbacks of the batch
+  /// posted.
   virtual void on_batch_end() noexcept {}
 
  protected:
@@ -195,36 +197,38 @@ class RPCRDMA_EXPORT AccessEvents {
   ~AccessEvents() = default;
 };
 
-/// The size of a queue pair, and its part of the handshake.
+/// The size of a queue pair, and its parameters for the handshake.
 struct QueuePairOptions {
-  std::uint32_t send_depth = 64;        ///< work requests outstanding on the send queue (windows included)
-  std::uint32_t receive_depth = 64;     ///< Receives posted at a time
-  std::uint32_t inbound_reads = 16;     ///< IRD offered
-  std::uint32_t outbound_reads = 16;    ///< ORD wanted
-  std::vector<std::byte> private_data;  ///< of this side: in the request of a connector, in the reply of an acceptor
+  std::uint32_t send_depth =
+      64;  ///< the most work requests outstanding on the send queue, binds and invalidations included
+  std::uint32_t receive_depth = 64;   ///< the most Receives posted at a time
+  std::uint32_t inbound_reads = 16;   ///< IRD offered
+  std::uint32_t outbound_reads = 16;  ///< ORD wanted
+  std::vector<std::byte>
+      private_data;  ///< this side's private data: in the request of a connector, in the reply of an acceptor
   /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
   AccessEvents* access =
-      nullptr;  ///< called if Capabilities::reports_access; null: not called; outlives the queue pair
+      nullptr;  ///< called if Capabilities::reports_access; must outlive the queue pair; null: no calls
 };
 
-/// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion, and its
-/// buffers are free when a later operation of the same queue completes.
+/// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion. Its buffers
+/// belong to the poster again when a later operation of the same queue completes.
 class RPCRDMA_EXPORT QueuePair {
  public:
   virtual ~QueuePair() = default;
 
   /// Receives may (and should) be posted before the connection is established.
   virtual error_code post_receive(BufferRef buffer, WorkContext* context) = 0;
-  /// A Send of at most Capabilities::max_message bytes. The buffers belong to the provider until it completes.
+  /// A Send of at most Capabilities::max_message bytes. The buffers belong to the provider until the Send completes.
   virtual error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context) = 0;
-  /// RDMA Write to remote memory; completes when sent. The data is placed before the peer delivers a later Send.
-  /// A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback). A Read fails with
+  /// RDMA Write to remote memory. Completes when the data is sent. The peer places the data before it delivers a later
+  /// Send. A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback). A Read fails with
   /// FabricError::unsupported if ConnectionInfo::outbound_reads is 0. Neither failure ends the connection.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
-  /// RDMA Read from remote memory; complete when the data is in `sink`. FabricError::locked_memory: the provider cannot
-  /// register the sink now. Nothing is posted then, and the connection stays.
+  /// RDMA Read from remote memory. Completes when the data is in `sink`. Fails with FabricError::locked_memory if the
+  /// provider cannot register the sink at present; then nothing is posted, and the connection stays.
   virtual error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) = 0;
 
   /// The window belongs to the caller and is destroyed before the queue pair.
@@ -239,13 +243,13 @@ class RPCRDMA_EXPORT QueuePair {
 
   /// Passes all posted work to the wire, many work requests at a time.
   virtual void submit() = 0;
-  /// Orderly end: what was posted is sent first. on_disconnected follows.
+  /// Ends the connection in an orderly way, after all posted work has been sent. on_disconnected follows.
   virtual void disconnect() = 0;
-  /// Immediate end. on_disconnected follows.
+  /// Ends the connection immediately. on_disconnected follows.
   virtual void abort() = 0;
-  /// Immediate end without on_disconnected: from here on no callback starts, no work is accepted, and nothing touches
-  /// a posted or exposed buffer. Callable at any time, also from within a callback of this queue pair, which is then
-  /// the last one. Work that is outstanding does not complete. The destructor does the same.
+  /// Ends the connection immediately, without on_disconnected. Afterwards no callback starts, no work is accepted, and
+  /// nothing touches a posted or exposed buffer. Callable at any time, also from within a callback of this queue pair,
+  /// which is then the last callback. Outstanding work does not complete. The destructor does the same.
   virtual void quiesce() noexcept = 0;
 };
 
@@ -270,28 +274,29 @@ class RPCRDMA_EXPORT Listener {
 /// One provider, on one io_context.
 class RPCRDMA_EXPORT Fabric {
  public:
-  /// Takes a peer's request for a connection.
+  /// Handles a peer's request for a connection.
   using RequestHandler = UniqueFunction<void(std::unique_ptr<ConnectionRequest>)>;
 
   virtual ~Fabric() = default;
   /// The event loop. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
-  /// What the provider supports; never changes. Any thread.
+  /// The features and limits of the provider. They never change. Any thread.
   virtual const Capabilities& capabilities() const noexcept = 0;
   /// The totals so far. On the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
   /// `handler` runs once, when the fabric has ended because its device is lost. By then every connection has ended with
   /// FabricError::device_lost, which its callbacks report afterwards; no further request arrives, and every operation
-  /// on the fabric fails with that error. The owner then destroys listeners, regions and the fabric. The handler may do
-  /// so itself, which releases the device at once: the fabric calls it as its last action. Queue pairs and windows may
-  /// outlive the fabric. A provider without devices (iwarp) never ends.
+  /// on the fabric fails with device_lost. The owner then destroys listeners, regions and the fabric. The handler
+  /// itself may destroy them, which releases the device at once: the call of the handler is the last action of the
+  /// fabric. Queue pairs and windows may outlive the fabric. A provider without devices (iwarp) never ends.
   virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
-  /// Registers `memory`, which belongs to the caller and outlives the result. FabricError::locked_memory: the limit of
-  /// locked memory is reached.
+  /// Registers `memory`, which belongs to the caller and must outlive the result. Fails with FabricError::locked_memory
+  /// at the limit of locked memory.
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) = 0;
 
-  /// Makes an unconnected queue pair towards `peer`. Post receives, then start(). `events` outlives it.
+  /// Makes a queue pair that will connect to `peer`. Post receives, then call start(). `events` must outlive the queue
+  /// pair.
   virtual Result<std::unique_ptr<QueuePair>> make_connector(const Endpoint& peer, QueuePairOptions options,
                                                             QueuePairEvents& events) = 0;
   /// Starts connecting a queue pair of make_connector(), or accepting with a queue pair of make_acceptor():
@@ -301,8 +306,8 @@ class RPCRDMA_EXPORT Fabric {
   /// `handler` runs on this fabric's thread for each request whose handshake data has arrived. Port 0 chooses a free
   /// port.
   virtual Result<std::unique_ptr<Listener>> listen(const Endpoint& local, RequestHandler handler) = 0;
-  /// Makes the queue pair that will accept `request` on THIS fabric, which may be on another thread than
-  /// the listener's: call it on this fabric's thread. Post receives, then start().
+  /// Makes the queue pair that will accept `request` on this fabric, whose thread may differ from the listener's. Call
+  /// it on this fabric's thread. Post receives, then call start().
   virtual Result<std::unique_ptr<QueuePair>> make_acceptor(std::unique_ptr<ConnectionRequest> request,
                                                            QueuePairOptions options, QueuePairEvents& events) = 0;
   /// Refuses `request` with private data for the peer. On the listener's or this fabric's thread.

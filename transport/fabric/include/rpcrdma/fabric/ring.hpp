@@ -11,7 +11,7 @@ namespace rpcrdma::fabric {
 
 /// A FIFO queue of bounded length, for providers. Elements have sequence numbers that never repeat. Slots are reused
 /// without being reset, so that they keep their allocations. Memory grows with the longest queue so far, up to the
-/// bound, and is not returned: a connection that stays idle needs little. push() may move queued elements.
+/// bound, and is not returned; a connection that stays idle needs little memory. push() may move queued elements.
 template <class T>
 class Ring {
  public:

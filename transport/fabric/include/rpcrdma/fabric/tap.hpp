@@ -6,13 +6,13 @@
 
 namespace rpcrdma::fabric {
 
-/// Observes the calls and callbacks of fabrics: wraps each fabric in another one of the same behaviour. A fabric that
-/// is not wrapped has no extra cost.
+/// Observes the calls and callbacks of fabrics: wraps each fabric in another one of the same behaviour. Without a tap,
+/// a fabric has no extra cost.
 class RPCRDMA_EXPORT Tap {
  public:
   virtual ~Tap() = default;
-  /// A fabric that passes all calls and callbacks to and from `fabric`, which it owns. The result may outlive the tap.
-  /// Any thread.
+  /// Returns a fabric that owns `fabric`, and passes all calls to it and all callbacks from it. The result may outlive
+  /// the tap. Any thread.
   virtual std::unique_ptr<Fabric> wrap(std::unique_ptr<Fabric> fabric) = 0;
 };
 

@@ -11,7 +11,8 @@ namespace {
 /// arrive.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
-/// After this many small frames in a row no large frame is expected: usually fewer calls than that are in progress.
+/// After this many small frames in a row, the reader no longer expects a large frame. Between two large frames, a peer
+/// usually sends no more small frames than calls are in progress, which are fewer than this number.
 constexpr std::size_t kGuarded = 32;
 /// The bytes of a frame that are read first: its length and the shortest header.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
@@ -41,8 +42,8 @@ std::size_t FpduReader::until_large() const noexcept {
   switch (state_) {
     case State::header:
       if (collected_ < kFirst) return kFirst - collected_;
-      // An untagged frame: if it is small, to its end and the end of the next header; if it is large, to the end of its
-      // header.
+      // An untagged frame. If it is small: up to its end and the first bytes of the next header. If it is large: up to
+      // the end of its header.
       return (ulpdu_length_ < kLargePayload ? fpdu_size(ulpdu_length_) + kFirst
                                             : kFpduLengthSize + kUntaggedHeaderSize) -
              collected_;
@@ -76,7 +77,7 @@ void FpduReader::filled(std::size_t count) noexcept {
     consume(octets);
 }
 
-// [5044-5.2-a] [5044-5.1-b] [5041-3-c] boundaries are found by the length field alone
+// [5044-5.2-a] [5044-5.1-b] [5041-3-c] finds frame boundaries by the length field alone
 void FpduReader::consume(Octets octets) noexcept {
   while (!octets.empty()) {
     switch (state_) {
@@ -93,7 +94,7 @@ std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
   if (collected_ >= wanted) return 0;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
   std::memcpy(header_.data() + collected_, octets.data(), n);
-  if (crc_on_) crc_.add(octets.first(n));  // now, as the next bytes may be a marker
+  if (crc_on_) crc_.add(octets.first(n));  // in stream order: a marker may be next
   collected_ += n;
   return n;
 }
@@ -102,7 +103,7 @@ void FpduReader::take_header(Octets& octets) noexcept {
   octets = octets.subspan(collect(octets, kFpduLengthSize));
   if (collected_ < kFpduLengthSize) return;
   ulpdu_length_ = Reader(header_).u16();
-  // The tagged header is the shortest; a ULPDU that cannot hold it is no segment.
+  // A ULPDU that is shorter than the shortest header, the tagged header, is no DDP segment.
   if (ulpdu_length_ < kTaggedHeaderSize) return fail(terminate::kMarkers);
   octets = octets.subspan(collect(octets, kFpduLengthSize + 1));
   if (collected_ <= kFpduLengthSize) return;
@@ -113,12 +114,12 @@ void FpduReader::take_header(Octets& octets) noexcept {
 
   Reader in(raw_header());
   const DdpHeader header = decode_ddp(in);
-  remaining_ = ulpdu_length_ - size;  // [5041-3-e]
+  remaining_ = ulpdu_length_ - size;  // [5041-3-e] the length of the segment without its header
   pad_ = fpdu_pad(ulpdu_length_);
   note_header();
   state_ = remaining_ == 0 ? State::trailer : State::payload;
   collected_ = 0;
-  // [5044-3-f] [5044-6-b] placed at once, delivered by on_segment_end()
+  // [5044-3-f] [5044-6-b] places the payload as it arrives; on_segment_end() delivers the segment
   target_ = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));
 }
 
@@ -148,7 +149,7 @@ void FpduReader::take_trailer(Octets& octets) noexcept {
   const std::size_t wanted = pad_ + kFpduCrcSize;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
   std::memcpy(trailer_.data() + collected_, octets.data(), n);
-  // [5044-4.1-b] the pad is ignored, except by the CRC
+  // [5044-4.1-b] the pad is ignored; only the CRC covers it
   if (crc_on_ && collected_ < pad_) crc_.add(octets.first(std::min(n, pad_ - collected_)));
   collected_ += n;
   octets = octets.subspan(n);
@@ -167,7 +168,7 @@ void FpduReader::finish() noexcept {
   sink_.on_segment_end();
 }
 
-// [5044-8-a] [5044-8-c] nothing that follows is delivered
+// [5044-8-a] [5044-8-c] no later frame is delivered
 void FpduReader::fail(const TerminateCode& error) noexcept {
   state_ = State::stopped;
   sink_.on_framing_error(error);
@@ -209,7 +210,7 @@ void FpduReader::consume_with_markers(Octets octets) noexcept {
 void FpduReader::take_marker() noexcept {
   // [5044-4.3-d] a marker between two frames belongs to the second
   const std::uint64_t distance = between_frames() ? 0 : position_ - frame_start_;
-  if (crc_on_) crc_.add(marker_);  // [5044-4.4-g] [5044-4.4-h]
+  if (crc_on_) crc_.add(marker_);  // [5044-4.4-g] [5044-4.4-h] the CRC covers the markers
   position_ += kMarkerSize;
   marker_collected_ = 0;
   // [5044-8-e] [5044-5.2-b] the marker must point to the start of its frame

@@ -83,17 +83,17 @@ class FpduReader {
   bool markers_ = false;
   State state_ = State::header;
 
-  std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> header_{};  // while it arrives
+  std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> header_{};  // the header that is arriving
   std::array<std::byte, 3 + kFpduCrcSize> trailer_{};
-  std::size_t collected_ = 0;  // bytes so far of the header or trailer that is arriving
+  std::size_t collected_ = 0;  // bytes received of the header or trailer that is arriving
   std::uint16_t ulpdu_length_ = 0;
   std::byte* target_ = nullptr;
-  std::size_t remaining_ = 0;  // bytes of the payload still to arrive
+  std::size_t remaining_ = 0;  // bytes of the payload that have not arrived yet
   std::size_t pad_ = 0;
   Crc32c crc_;
   std::uint64_t copied_ = 0;
 
-  std::uint64_t position_ = 0;  // in the stream, with markers
+  std::uint64_t position_ = 0;  // the position in the stream; counted only if markers are on
   std::uint64_t frame_start_ = 0;
   Marker marker_{};
   std::size_t marker_collected_ = 0;

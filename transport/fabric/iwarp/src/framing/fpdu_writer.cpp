@@ -20,12 +20,12 @@ bool FpduWriter::has_room() const noexcept {
   return vectors_.size() + kMaxGather + 2 <= kMaxVectors;
 }
 
-// [5044-3-a] [5041-4.4-a] one segment in each FPDU
+// [5044-3-a] [5041-4.4-a] each FPDU carries one segment
 void FpduWriter::begin(const DdpHeader& header, Octets extra, std::size_t payload) noexcept {
   std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> octets;
   const std::size_t ulpdu = header.size() + extra.size() + payload;
   Writer out(octets);
-  out.u16(static_cast<std::uint16_t>(ulpdu));  // [5044-4.1-a]
+  out.u16(static_cast<std::uint16_t>(ulpdu));  // [5044-4.1-a] the length field
   // [5041-4.4-a] every segment begins with a DDP header
   encode(header, out);
   if (vectors_.empty()) batch_start_ = position_;
@@ -49,10 +49,10 @@ void FpduWriter::payload(Octets octets) noexcept {
 
 void FpduWriter::end() noexcept {
   std::array<std::byte, kFpduCrcSize> tail{};
-  emit(Octets(tail).first(pad_), true);  // [5044-4.1-b] zeros
+  emit(Octets(tail).first(pad_), true);  // [5044-4.1-b] the pad is zero
   // [5044-4.4-g] the CRC covers a marker between pad and CRC
   if (markers_ && until_marker(position_) == 0) emit_marker();
-  // [5044-4.4-f] the field is always present
+  // [5044-4.4-f] the CRC field is present even without CRCs
   if (crc_on_) encode_crc(crc_.value(), tail.data());
   emit(tail, false);
   ends_.push_back(position_);

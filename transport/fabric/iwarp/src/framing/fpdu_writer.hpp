@@ -20,9 +20,9 @@ namespace rpcrdma::fabric::iwarp {
 /// Ownership. Payload memory stays valid until the batch is written or cut().
 class FpduWriter {
  public:
-  /// Buffers of one frame's payload, at most.
+  /// The most buffers in the payload of one frame.
   static constexpr std::size_t kMaxGather = 32;
-  /// Frames in one batch.
+  /// The most frames in one batch.
   static constexpr std::size_t kMaxFrames = 64;
 
   /// To be called before the first frame. `markers`: the peer requested markers.
@@ -30,7 +30,7 @@ class FpduWriter {
   /// Whether another frame may join the batch.
   bool has_room() const noexcept;
 
-  // One frame: begin, any number of payload(), end.
+  // A frame takes one call of begin(), any number of calls of payload(), and one call of end().
   /// `extra`: bytes between the header and the payload, which are copied (at most 64).
   void begin(const DdpHeader& header, Octets extra, std::size_t payload) noexcept;
   void payload(Octets octets) noexcept;
@@ -47,7 +47,8 @@ class FpduWriter {
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
   /// Bytes written since start().
   std::uint64_t written() const noexcept { return written_; }
-  /// Drops the frames that are not written at all, and returns a copy of the unwritten rest of a partly written frame.
+  /// Drops the frames of which nothing has been written, and returns a copy of the unwritten rest of a partly written
+  /// frame.
   std::vector<std::byte> cut();
   /// Returns a copy of everything that is pending, and drops it.
   std::vector<std::byte> drain();
@@ -55,7 +56,7 @@ class FpduWriter {
  private:
   static constexpr std::size_t kMaxVectors = 512;
   static constexpr std::size_t kMaxOctets = 256u << 10;
-  static constexpr std::size_t kGlue = 128;  // header, extra, pad and CRC of one frame at most
+  static constexpr std::size_t kGlue = 128;  // the most bytes of header, `extra`, pad and CRC of one frame
 
   void emit(Octets octets, bool covered) noexcept;
   void emit_marker() noexcept;
@@ -68,12 +69,12 @@ class FpduWriter {
   bool markers_ = false;
   Crc32c crc_;
   std::size_t pad_ = 0;
-  std::uint64_t position_ = 0;  // of the stream: bytes emitted, markers included
+  std::uint64_t position_ = 0;  // the position in the stream: bytes emitted, markers included
   std::uint64_t frame_start_ = 0;
   std::uint64_t copied_ = 0;
   std::uint64_t frames_ = 0;
   std::uint64_t written_ = 0;      // bytes written to the socket
-  std::uint64_t batch_start_ = 0;  // where the batch begins
+  std::uint64_t batch_start_ = 0;  // position where the batch begins
   bool in_frame_ = false;
 
   boost::container::static_vector<iovec, kMaxVectors> vectors_;

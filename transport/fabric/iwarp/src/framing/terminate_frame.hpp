@@ -5,7 +5,7 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Adds a Terminate to `writer`: the one message of its queue (RFC 5040 section 5.4).
+/// Adds a Terminate to `writer`. It is the only message of its queue (RFC 5040 section 5.4).
 inline void append(FpduWriter& writer, const Terminate& message) noexcept {
   std::array<std::byte, Terminate::kMaxSize> octets;
   Writer out(octets);

@@ -16,9 +16,10 @@ class ArrivingFrame {
   /// `expected`: the kind of frame that the key must name.
   explicit ArrivingFrame(StartupFrame::Kind expected) noexcept : expected_(expected) {}
 
-  /// Where the next bytes go.
+  /// The buffer for the next bytes.
   boost::asio::mutable_buffer room() noexcept { return boost::asio::buffer(octets_) + size_; }
-  /// `count` bytes have arrived. `followed`: bytes follow the frame, which neither side may send.
+  /// To be called when `count` bytes have arrived. Returns `followed` if bytes follow the frame; neither side may send
+  /// such bytes.
   State add(std::size_t count);
   /// Whether the header has arrived: `frame` then holds its values.
   bool has_header() const noexcept { return size_ >= kStartupHeaderSize; }

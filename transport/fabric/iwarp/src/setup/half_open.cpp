@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: reads the Request, within one time limit.
-// Ownership: the handlers keep the object alive. At the end the listener gets the socket, with the Request if complete.
+// Ownership: the handlers keep the object alive. At the end the listener receives the socket and, if complete, the
+// Request.
 // Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
 #include "setup/half_open.hpp"
 
@@ -19,7 +20,7 @@ void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens
 void HalfOpen::read() {
   socket_.async_read_some(request_.room(), [self = shared_from_this()](error_code error, std::size_t count) {
     if (self->finished_) return;
-    if (error) return self->finish(false, "the peer closed it");
+    if (error) return self->finish(false, "the peer closed the connection");
     self->received(count);
   });
 }

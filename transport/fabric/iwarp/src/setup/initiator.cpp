@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: connect -> Request in one write -> Reply -> conclusion.
+// Operation: connects, sends the Request in one write, reads the Reply, and draws the conclusion.
 // Ownership: the handlers keep the object alive until finish() or cancel(); the socket is moved into the outcome.
 // Error handling: one timer covers all steps; any failure closes the socket and is reported once.
 #include "setup/initiator.hpp"
@@ -56,7 +56,7 @@ void Initiator::send_request() {
   wishes_ = fabric_->wishes(wanted_, local_, peer_);
   wishes_.enhanced = enhanced_;
   request_ = make_request(wishes_, wanted_.private_data);
-  // [5044-7.1.2-a] in one write: some responders fail on a Request in pieces
+  // [5044-7.1.2-a] sends the Request in one write: some responders fail if it arrives in pieces
   if (write_all(socket_.native_handle(), encode(request_))) return closed_by_peer();
   reply_ = ArrivingFrame(StartupFrame::Kind::reply);
   read_reply();
@@ -68,7 +68,7 @@ void Initiator::read_reply() {
     if (error) return self->reply_.has_header() ? self->finish(FabricError::handshake_failed) : self->closed_by_peer();
     const ArrivingFrame::State state = self->reply_.add(count);
     if (state == ArrivingFrame::State::incomplete) return self->read_reply();
-    // [5044-7.1.2-f] [5044-7.1.2-i] a malformed Reply, or the Request of another initiator
+    // [5044-7.1.2-f] [5044-7.1.2-i] fails on a malformed Reply, and on the Request of another initiator
     if (state == ArrivingFrame::State::malformed) return self->finish(FabricError::handshake_failed);
     self->conclude(state == ArrivingFrame::State::followed);
   });
@@ -77,7 +77,7 @@ void Initiator::read_reply() {
 void Initiator::conclude(bool followed) {
   const Conclusion conclusion = iwarp::conclude(request_, reply_.frame, wishes_);
   switch (conclusion.outcome) {
-    case Conclusion::Outcome::rejected: return finish(FabricError::rejected);  // [5044-7.1.2-g]
+    case Conclusion::Outcome::rejected: return finish(FabricError::rejected);  // [5044-7.1.2-g] the peer has set R
     case Conclusion::Outcome::malformed: return finish(FabricError::handshake_failed);
     case Conclusion::Outcome::terminate: return refuse(conclusion.error, conclusion.agreement);
     case Conclusion::Outcome::agreed: break;
@@ -100,11 +100,11 @@ void Initiator::refuse(const TerminateCode& error, const Agreement& agreement) {
   finish(error == terminate::kReadDepth ? FabricError::too_many_reads : FabricError::handshake_failed);
 }
 
-/// A responder that knows only RFC 5044 closes the connection on an unknown revision.
+/// A responder that supports only RFC 5044 closes the connection when a Request has another revision.
 void Initiator::closed_by_peer() {
   error_code ignored;
   socket_.close(ignored);
-  // [6581-10-e] retries on a new TCP connection
+  // [6581-10-e] tries again on a new TCP connection
   if (enhanced_ && fabric_->options.fall_back) {
     fabric_->log.info("iwarp: {} closed the connection after an enhanced MPA request; retrying without RFC 6581",
                       peer_.address().to_string());

@@ -24,7 +24,7 @@ class ListenerState : public std::enable_shared_from_this<ListenerState> {
   void close() noexcept;
   Endpoint local() const;
 
-  // Called by the connections whose Request is being read.
+  // Called by HalfOpen.
   FabricState& fabric() noexcept { return *fabric_; }
   void half_open_ended(HalfOpens::iterator place, Socket socket, StartupFrame* request);
 

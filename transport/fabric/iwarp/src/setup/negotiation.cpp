@@ -6,7 +6,8 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// The depth that a responder offers: min(wanted, ours), or no negotiation.
+/// The read depth in a responder's Reply: the smaller one of both depths, or no negotiation if the initiator does not
+/// negotiate.
 std::uint16_t grant(std::uint16_t wanted, std::uint16_t ours) noexcept {
   return wanted == kDepthNotNegotiated ? kDepthNotNegotiated : std::min(wanted, ours);
 }
@@ -34,10 +35,10 @@ Conclusion outcome(Conclusion::Outcome what) noexcept {
 
 /// Takes the read depths from the Reply; false if it requires more than this side supports.
 bool conclude_depths(const EnhancedData& reply, const SetupWishes& wishes, Agreement& agreement) noexcept {
-  // [6581-9.1-f] [6581-9.1-j] ORD is at most the responder's IRD, unless left to the ULPs
+  // [6581-9.1-f] [6581-9.1-j] ORD is at most the responder's IRD, unless the ULPs agree on it
   if (reply.inbound != kDepthNotNegotiated)
     agreement.outbound_reads = std::min<std::uint32_t>(wishes.outbound_reads, reply.inbound);
-  // [6581-9.1-e] [6581-9.1-j] IRD is at least the responder's ORD, unless left to the ULPs
+  // [6581-9.1-e] [6581-9.1-j] IRD is at least the responder's ORD, unless the ULPs agree on it
   if (reply.outbound != kDepthNotNegotiated) {
     if (reply.outbound > wishes.max_reads) return false;
     agreement.inbound_reads = std::max<std::uint32_t>(wishes.inbound_reads, reply.outbound);
@@ -87,18 +88,19 @@ StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, 
   out.revision = request.revision;
   out.private_data.assign(private_data.begin(), private_data.end());
   agreement.crc = out.crc;
-  agreement.send_markers = request.markers;  // [5044-7.1.1-c]
+  agreement.send_markers = request.markers;  // [5044-7.1.1-c] each side decides about the markers that it receives
   agreement.receive_markers = wishes.markers;
   agreement.inbound_reads = wishes.inbound_reads;
   agreement.outbound_reads = wishes.outbound_reads;
-  if (!request.enhanced) return out;  // [6581-10-b] [6581-6-c]
+  if (!request.enhanced) return out;  // [6581-10-b] [6581-6-c] the Reply has no enhanced data either
 
-  // [6581-10-a] an enhanced Request gets an enhanced Reply
+  // [6581-10-a] the Reply to an enhanced Request is enhanced
   const EnhancedData& theirs = *request.enhanced;
   EnhancedData ours;
-  ours.outbound = grant(theirs.inbound, wishes.outbound_reads);  // [6581-9.1-b] [6581-9.1-i]
-  ours.inbound = grant(theirs.outbound, wishes.inbound_reads);   // [6581-9.1-h]
-  if (theirs.peer_to_peer) {                                     // [6581-9.2-c]
+  // [6581-9.1-b] [6581-9.1-i] ORD is at most the initiator's IRD
+  ours.outbound = grant(theirs.inbound, wishes.outbound_reads);
+  ours.inbound = grant(theirs.outbound, wishes.inbound_reads);  // [6581-9.1-h] IRD is at most the initiator's ORD
+  if (theirs.peer_to_peer) {                                    // [6581-9.2-c] the Reply repeats the flag A
     ours.peer_to_peer = true;
     // [6581-9.2-d] [6581-9.2-e] [6581-9.2-b] accepts the RTR kinds that the initiator offers, or all three if it offers
     // none
@@ -124,7 +126,8 @@ StartupFrame make_rejection(const StartupFrame& request, Octets private_data) {
 
 Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, const SetupWishes& wishes) noexcept {
   if (reply.rejected) return outcome(Conclusion::Outcome::rejected);
-  // [6581-10-a] [6581-10-b] a Reply must be of the Request's kind
+  // [6581-10-a] [6581-10-b] the Reply must have the revision of the Request, and enhanced data only if the Request has
+  // them
   if (reply.revision != request.revision || reply.enhanced.has_value() != request.enhanced.has_value())
     return outcome(Conclusion::Outcome::malformed);
   Conclusion out;
@@ -135,7 +138,8 @@ Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, cons
   agreement.inbound_reads = wishes.inbound_reads;
   agreement.outbound_reads = wishes.outbound_reads;
   if (!reply.enhanced) return out;
-  if (!conclude_depths(*reply.enhanced, wishes, agreement)) return terminated(terminate::kReadDepth);  // [6581-9.1-g]
+  // [6581-9.1-g] this side lacks IRD
+  if (!conclude_depths(*reply.enhanced, wishes, agreement)) return terminated(terminate::kReadDepth);
   if (wishes.peer_to_peer && reply.enhanced->peer_to_peer) {
     agreement.ready_to_receive = choose(*reply.enhanced);
     // [6581-9.2-g] there is no RTR kind that both sides support

@@ -9,15 +9,15 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// What one side asks for.
+/// The terms that one side wants.
 struct SetupWishes {
   bool crc = true;
-  bool markers = false;  ///< in the stream that this side receives
+  bool markers = false;  ///< whether this side wants markers in the stream that it receives
   bool enhanced = true;
   bool peer_to_peer = false;
   std::uint16_t inbound_reads = 0;
   std::uint16_t outbound_reads = 0;
-  std::uint16_t max_reads = 0;  ///< the most that this side supports, in either direction
+  std::uint16_t max_reads = 0;  ///< the largest read depth that this side supports, in either direction
 };
 
 /// The initiator's ready-to-receive indication, in the peer-to-peer model.
@@ -30,7 +30,7 @@ struct Agreement {
   bool receive_markers = false;
   std::uint32_t inbound_reads = 0;
   std::uint32_t outbound_reads = 0;
-  ReadyToReceive ready_to_receive = ReadyToReceive::none;  ///< what the initiator sends first
+  ReadyToReceive ready_to_receive = ReadyToReceive::none;  ///< the first message of the initiator
 };
 
 /// The Request of an initiator.
@@ -42,7 +42,7 @@ std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept;
 /// Whether this side supports the revision of the Request.
 bool acceptable(const StartupFrame& request) noexcept;
 
-/// The Reply that accepts `request`, and what is agreed with it.
+/// The Reply that accepts `request`. Sets `agreement` to the result of the negotiation.
 StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, Octets private_data,
                         Agreement& agreement);
 /// The Reply that rejects `request`.

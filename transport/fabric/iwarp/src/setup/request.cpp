@@ -5,7 +5,7 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-// [5044-7.1.2-d] a Reply with R=1
+// [5044-7.1.2-d] sends a Reply with R=1
 void Request::reject(Octets private_data) noexcept {
   if (!socket_) return;
   const Fd socket = take_socket();

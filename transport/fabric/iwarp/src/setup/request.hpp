@@ -5,8 +5,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// A Request that waits for its Reply. Holds a bare descriptor, so that it can move to another io_context. Its
-/// destruction without an answer rejects the connection.
+/// A Request that waits for its Reply. Holds a bare descriptor, so that it can move to another io_context. The
+/// destructor rejects the connection if the Request has not been answered.
 class Request final : public ConnectionRequest {
  public:
   Request(Fd socket, StartupFrame frame, ConnectionInfo info)

@@ -6,18 +6,19 @@ namespace rpcrdma::fabric::iwarp {
 
 class Exposures;
 
-/// What a window exposes: one exact range, to the peer of one stream, by one STag.
+/// The exposure of a window: one exact range, to the peer of one stream, under one STag.
 struct Exposure {
   const Exposures* owner = nullptr;  ///< the Exposures of its stream
   BufferRef memory;
   Access access = Access::remote_read;
   Segment segment;
-  bool bound = false;         ///< in the table of STags
+  bool bound = false;         ///< the table of STags contains the exposure
   bool invalidating = false;  ///< invalidate() is posted and has not completed
-  /// Frames that name this exposure: a segment being placed, Read Responses not yet written to the socket.
+  /// The number of frames that name this exposure: the segment that is being placed, and Read Responses that are not
+  /// yet written to the socket.
   std::uint32_t pins = 0;
-  std::uint32_t arrived = 0;  ///< bytes from the start that were written in order
-  bool out_of_order = false;
+  std::uint32_t arrived = 0;  ///< bytes that the peer has written in order, from the start of the range
+  bool out_of_order = false;  ///< the peer has written a part of the range out of order
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -13,7 +13,7 @@ void Exposures::forget(Exposure& exposure) noexcept {
   std::erase(all_, &exposure);
 }
 
-// [5041-8.3-a] [5041-8.3-b] [5041-8.2-b] an exact range, for this stream alone
+// [5041-8.3-a] [5041-8.3-b] [5041-8.2-b] exposes an exact range, to this stream alone
 Result<Segment> Exposures::bind(Exposure& exposure, BufferRef memory, Access access) {
   if (!owns(exposure) || exposure.bound || exposure.invalidating || exposure.pins != 0 || memory.size == 0)
     return make_error_code(BaseError::invalid_argument);
@@ -45,11 +45,13 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
   // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1-a] [8166-8.1-b] [8166-8.1.1-a] everything is
   // checked before a byte is placed
   if (exposure == nullptr) return refused(terminate::kInvalidStag);
-  if (!owns(*exposure)) return refused(terminate::kForeignStag);                          // [5040-8.1.1-a]
-  if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);  // [5041-8.3.1-d]
+  if (!owns(*exposure)) return refused(terminate::kForeignStag);  // [5040-8.1.1-a] an STag is valid on one stream only
+  // [5041-8.3.1-d] the exposure must grant writing
+  if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);
   if (wraps(header.offset, payload)) return refused(terminate::kWrap);
-  const std::uint64_t skipped = header.offset - exposure->segment.offset;  // huge if the offset is below the range
-  // [5041-8.3.1-c] [5041-4.2-d] anywhere within the range
+  const std::uint64_t skipped =
+      header.offset - exposure->segment.offset;  // wraps to a large number if the offset is below the range
+  // [5041-8.3.1-c] [5041-4.2-d] the peer may write anywhere within the range
   if (skipped > exposure->memory.size || payload > exposure->memory.size - skipped) return refused(terminate::kBounds);
   placement_ = exposure;
   placed_ = payload;
@@ -58,7 +60,7 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
   return {exposure->memory.data + skipped};
 }
 
-// [5040-5.1-a] the user is not notified
+// [5040-5.1-a] a Write does not notify the user
 void Exposures::write_placed() noexcept {
   if (placement_ == nullptr) return;
   --placement_->pins;
@@ -78,8 +80,8 @@ const TerminateCode* Exposures::find_source(const ReadRequest& request, Exposure
   return nullptr;
 }
 
-// [5040-5.3-e] [5040-7.2-b] [5040-8.1.1-b] the STag must be valid and of this stream; it is invalid before the receive
-// completes
+// [5040-5.3-e] [5040-7.2-b] [5040-8.1.1-b] the STag must be valid and belong to this stream; it becomes invalid before
+// the receive completes
 const TerminateCode* Exposures::revoke(std::uint32_t stag, Exposure*& exposure) noexcept {
   exposure = fabric_.stags.find(stag);
   if (exposure == nullptr) return &terminate::kInvalidate;

@@ -10,29 +10,28 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The windows of one stream: what its peer may read, write and invalidate. Each STag that the peer sends is checked
-/// here.
+/// The windows of one stream, which its peer may read, write or invalidate. Checks each STag that the peer sends.
 ///
 /// Ownership. An Exposure belongs to its window; a segment that is being placed and a Read that is being answered pin
 /// it.
-/// Error handling. Access beyond what was granted is refused with the Terminate code of the fault.
+/// Error handling. Access that no window grants is refused with the Terminate code of the fault.
 class Exposures {
  public:
   explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}
 
-  // A window is created or destroyed.
+  // To be called when a window is created, or destroyed.
   void adopt(Exposure& exposure);
   void forget(Exposure& exposure) noexcept;
   bool owns(const Exposure& exposure) const noexcept { return exposure.owner == this; }
 
   Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
   void unbind(Exposure& exposure) noexcept;
-  /// The connection has ended: nothing is exposed or pinned any more.
+  /// To be called when the connection has ended. Afterwards nothing is exposed or pinned.
   void release() noexcept;
 
   /// For an RDMA Write: finds and pins the window that the segment names.
   Placement place_write(const DdpHeader& header, std::uint32_t payload) noexcept;
-  /// The segment is complete.
+  /// To be called when the segment that place_write() has placed is complete.
   void write_placed() noexcept;
 
   /// Finds the source of a Read Request that is not empty.

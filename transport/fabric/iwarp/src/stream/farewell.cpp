@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: write, shut down the sending direction, drain until the peer closes or the timer expires.
-// Ownership: the handlers keep the object alive; the end of the last handler destroys it, which closes the socket.
+// Operation: writes, shuts down the sending direction, then discards received bytes until the peer closes or the timer
+// expires.
+// Ownership: the handlers keep the object alive; it is destroyed with its last handler, and then closes the socket.
 // Error handling: any error closes the socket.
 #include "stream/farewell.hpp"
 
@@ -37,8 +38,8 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
     socket_.shutdown(Socket::shutdown_send, ignored);
   }
 
-  // [5040-6.2.1-c] closing with unread bytes would make TCP send a reset, which may discard what the peer has not read
-  // yet
+  // [5040-6.2.1-c] closing with unread bytes would make TCP send a reset, which may discard bytes that the peer has not
+  // read yet
   void drain() {
     socket_.async_read_some(boost::asio::buffer(dropped_), [self = shared_from_this()](error_code error, std::size_t) {
       if (!error) return self->drain();

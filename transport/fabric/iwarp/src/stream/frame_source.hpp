@@ -5,13 +5,14 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Decides which message goes out next: work requests and Read Responses take turns, message by message, and an empty
-/// Write that is due goes between two messages.
+/// Chooses the next message to send. Work requests and Read Responses take turns, message by message; an empty Write is
+/// sent between two messages.
 class FrameSource {
  public:
   FrameSource(SendSide& sends, ReadResponder& responder) noexcept : sends_(sends), responder_(responder) {}
 
-  /// An empty Write goes out next: the ready-to-receive indication, or a nudge.
+  /// Sends an empty Write before the next message: the ready-to-receive indication, or a nudge
+  /// (Stream::start_nudge_timer()).
   void demand_empty_write() noexcept { empty_write_due_ = true; }
   /// Adds frames to `writer` until it is full or there is nothing to send.
   void fill(FpduWriter& writer) noexcept {

@@ -5,14 +5,14 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Where the payload of a segment goes, or why the segment is refused.
+/// The place for the payload of a segment, or the reason why the segment is refused.
 struct Placement {
   std::byte* at = nullptr;  ///< null without a refusal: the payload is dropped
   const TerminateCode* refusal = nullptr;
   FabricError why = FabricError::protocol_violation;
 };
 
-/// The segment breaks a rule: `code` goes to the peer, `why` to the user.
+/// For a segment that breaks a rule: `code` is sent to the peer, `why` is reported to the user.
 inline Placement refused(const TerminateCode& code, FabricError why = FabricError::protocol_violation) noexcept {
   return {nullptr, &code, why};
 }

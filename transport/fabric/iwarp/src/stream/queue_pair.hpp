@@ -62,7 +62,7 @@ class IwarpQueuePair final : public QueuePair {
 
  private:
   std::shared_ptr<Stream> stream_;
-  std::optional<Endpoint> peer_;  // of a connector
+  std::optional<Endpoint> peer_;  // the peer of a connector; an acceptor has none
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -12,10 +12,10 @@ void ReadResponder::start(std::uint32_t mulpdu, std::uint32_t depth) {
   reads_.reserve(depth + FpduWriter::kMaxFrames);
 }
 
-// [5041-7.1-a] the header is checked before anything is placed
+// [5041-7.1-a] checks the header before anything is placed
 Placement ReadResponder::place(const DdpHeader& header, std::uint32_t payload, std::byte* buffer) const noexcept {
   if (header.msn != expected_msn_) return refused(terminate::kMsn);
-  // [5040-6.1-c] [5040-5.2.2-b] at most IRD Requests at a time
+  // [5040-6.1-c] [5040-5.2.2-b] refuses more than IRD outstanding Requests
   if (reads_.tail() - cursor_ >= depth_) return refused(terminate::kNoBuffer);
   if (header.offset != 0) return refused(terminate::kMessageOffset);
   if (payload > ReadRequest::kSize || !header.last) return refused(terminate::kTooLong);
@@ -26,9 +26,9 @@ Placement ReadResponder::place(const DdpHeader& header, std::uint32_t payload, s
 const TerminateCode* ReadResponder::add(const ReadRequest& request) noexcept {
   expected_msn_ = next_msn(expected_msn_);
   Exposure* exposure = nullptr;
-  if (request.size != 0)  // [5040-5.2.1-e]
+  if (request.size != 0)  // [5040-5.2.1-e] the source of an empty Read is not checked
     if (const TerminateCode* error = exposures_.find_source(request, exposure)) return error;
-  // [5040-5.2.1-b] [5040-5.2.1-c] answered, and in order
+  // [5040-5.2.1-b] [5040-5.2.1-c] queues the Read: each Request is answered, in order
   Read& read = reads_.push();
   read = {};
   read.exposure = exposure;
@@ -41,7 +41,7 @@ const TerminateCode* ReadResponder::add(const ReadRequest& request) noexcept {
   return nullptr;
 }
 
-// [5040-5.2.2-a] [5040-4.4-b] tagged, with the sink that the Request names
+// [5040-5.2.2-a] [5040-4.4-b] a Response is tagged, and names the sink of its Request
 bool ReadResponder::add_frame(FpduWriter& writer) noexcept {
   Read& read = reads_[cursor_];
   const std::uint32_t count = std::min(read.size - read.sent, mulpdu_ - static_cast<std::uint32_t>(kTaggedHeaderSize));

@@ -13,12 +13,12 @@ namespace rpcrdma::fabric::iwarp {
 class ReadResponder {
  public:
   explicit ReadResponder(Exposures& exposures) noexcept : exposures_(exposures) {}
-  /// The connection is established. `mulpdu`: bytes of one ULPDU at most; `depth`: IRD.
+  /// To be called when the connection is established. `mulpdu`: the most bytes of one ULPDU; `depth`: IRD.
   void start(std::uint32_t mulpdu, std::uint32_t depth);
 
-  /// Checks the header of a Read Request, whose payload goes to `buffer`.
+  /// Checks the header of a Read Request. The payload will be placed in `buffer`.
   Placement place(const DdpHeader& header, std::uint32_t payload, std::byte* buffer) const noexcept;
-  /// The Request is complete: checks it and queues the Read.
+  /// To be called when the Request is complete. Checks it and queues the Read.
   const TerminateCode* add(const ReadRequest& request) noexcept;
   /// The memory that the last added Request names.
   Octets last_source() noexcept {
@@ -31,9 +31,9 @@ class ReadResponder {
   bool has_message() const noexcept { return cursor_ != reads_.tail(); }
   /// Makes the next frame; true if it is the last frame of its Response. Requires has_message().
   bool add_frame(FpduWriter& writer) noexcept;
-  /// All frames made so far have been written to the socket.
+  /// To be called when all frames made so far have been written to the socket.
   void written() noexcept;
-  /// Drops all Reads: the connection has ended.
+  /// Drops all Reads. To be called when the connection has ended.
   void flush() noexcept;
 
  private:
@@ -51,7 +51,7 @@ class ReadResponder {
   std::uint32_t mulpdu_ = kMinMulpdu;
   std::uint32_t depth_ = 0;
   std::uint32_t expected_msn_ = kFirstMsn;
-  // Numbers: head <= cursor_ <= tail.
+  // Positions in the ring: head <= cursor_ <= tail.
   Ring<Read> reads_;
   std::uint64_t cursor_ = 0;  // the Read whose Response is being cut into frames
 };

@@ -19,19 +19,20 @@ error_code ReceiveSide::post(BufferRef buffer, WorkContext* context) {
   return {};
 }
 
-// [5041-7.1-a] [5041-5.3-d] in order, and checked before anything is placed
+// [5041-7.1-a] [5041-5.3-d] segments arrive in order, and are checked before anything is placed
 Placement ReceiveSide::place(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (header.msn != expected_msn_) return refused(terminate::kMsn);
   if (placing_ == receives_.tail()) return refused(terminate::kNoBuffer, FabricError::no_receive);
   const Receive& receive = receives_[placing_];
-  if (header.offset != placed_) return refused(terminate::kMessageOffset);  // [5041-4.3-c]
+  // [5041-4.3-c] segments are contiguous, from offset 0
+  if (header.offset != placed_) return refused(terminate::kMessageOffset);
   // [5040-5.3-c] a Send may not be longer than its Receive
   if (payload > receive.buffer.size - placed_) return refused(terminate::kTooLong, FabricError::message_too_long);
   if (payload == 0) return {};
   return {receive.buffer.data + placed_};
 }
 
-// [5040-5.3-a] [5040-5.3-b] [5041-5.4-b] [5041-4.1-d] [5041-5.4-a] in the order of the segments
+// [5040-5.3-a] [5040-5.3-b] [5041-5.4-b] [5041-4.1-d] [5041-5.4-a] delivers messages in the order of their segments
 void ReceiveSide::delivered(Exposure* revoked, std::uint32_t stag) noexcept {
   Receive& receive = receives_[placing_++];
   receive.length = std::exchange(placed_, 0u);
@@ -48,7 +49,7 @@ void ReceiveSide::complete(WorkContext* context, const Completion& completion) n
     dispatcher_.add(*context, completion, &slots_);
 }
 
-// [5040-5.5-i] does not wait for Responses to earlier Reads of the peer
+// [5040-5.5-i] a receive completes without waiting for Responses to earlier Reads of the peer
 void ReceiveSide::retire() noexcept {
   for (; receives_.head() != placing_; receives_.pop()) {
     const Receive& receive = receives_.front();

@@ -11,7 +11,7 @@ namespace rpcrdma::fabric::iwarp {
 /// The receive queue of a stream: the peer's Sends fill the posted receives in order.
 ///
 /// Ownership. Buffers and contexts belong to the poster; a segment is placed directly into its receive.
-/// Error handling. Each segment is checked before it is placed; flush() completes the receives that are left.
+/// Error handling. Each segment is checked before it is placed; flush() completes the remaining receives.
 class ReceiveSide {
  public:
   ReceiveSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);
@@ -19,17 +19,17 @@ class ReceiveSide {
   error_code post(BufferRef buffer, WorkContext* context);
 
   Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;
-  /// The segment is complete.
+  /// To be called when a segment is complete.
   void placed(std::uint32_t payload) noexcept { placed_ += payload; }
-  /// The last segment of a message is complete. `revoked` and `stag`: the exposure that the message invalidated, if
-  /// any, and its STag.
+  /// To be called when the last segment of a message is complete. `revoked` and `stag`: the exposure that the message
+  /// invalidated, if any, and its STag.
   void delivered(Exposure* revoked, std::uint32_t stag) noexcept;
 
-  /// The window of `exposure` is destroyed.
+  /// To be called when the window of `exposure` is destroyed.
   void forget(const Exposure& exposure) noexcept;
   /// Completes delivered messages, in order.
   void retire() noexcept;
-  /// Completes everything else as flushed: the connection has ended.
+  /// Completes the remaining receives as flushed. To be called when the connection has ended.
   void flush() noexcept;
 
  private:
@@ -45,7 +45,7 @@ class ReceiveSide {
   FabricState& fabric_;
   CompletionDispatcher& dispatcher_;
   const std::uint32_t depth_;
-  // Numbers: head <= placing_ <= tail.
+  // Positions in the ring: head <= placing_ <= tail.
   Ring<Receive> receives_;
   std::uint64_t placing_ = 0;  // the receive that is being filled
   std::uint32_t placed_ = 0;   // bytes placed in that receive so far

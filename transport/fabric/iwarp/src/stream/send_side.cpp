@@ -125,7 +125,7 @@ void SendSide::skip_invalidations() noexcept {
 bool SendSide::has_message() noexcept {
   skip_invalidations();
   if (cursor_ == submitted_) return false;
-  // [5040-6.1-b] a Read beyond ORD waits, and so does the work after it
+  // [5040-6.1-b] a Read beyond ORD waits, and all later work waits behind it
   return works_[cursor_].kind != Work::Kind::read || reads_.size() < max_reads_;
 }
 
@@ -140,16 +140,17 @@ bool SendSide::add_frame(FpduWriter& writer) noexcept {
   return true;
 }
 
-// [5041-4.1-c] [5041-5.3-b] in order, the last segment last; [5044-3-c] [5044-4.5-d] each as large as the MULPDU allows
+// [5041-4.1-c] [5041-5.3-b] sends the segments in order; [5044-3-c] [5044-4.5-d] each is as large as the MULPDU allows
 bool SendSide::add_send_frame(Work& work, FpduWriter& writer) noexcept {
   DdpHeader header;
   const bool solicited = work.options.solicited;
-  Opcode opcode = solicited ? Opcode::send_solicited : Opcode::send;  // [5040-5.3-d]
-  if (work.options.invalidate) {                                      // [5040-4.1-d]
+  Opcode opcode = solicited ? Opcode::send_solicited : Opcode::send;  // [5040-5.3-d] the solicited variant
+  if (work.options.invalidate) {                                      // [5040-4.1-d] only these opcodes carry an STag
     opcode = solicited ? Opcode::send_solicited_invalidate : Opcode::send_invalidate;
     header.stag = *work.options.invalidate;
   }
-  // [5041-5.2-a] [5041-4.1-b] [5041-4.3-d] [5041-5.2-c] at most a MULPDU, at its offset within the message
+  // [5041-5.2-a] [5041-4.1-b] [5041-4.3-d] [5041-5.2-c] a segment has at most MULPDU bytes, and states its offset
+  // within the message
   const std::uint32_t count =
       std::min(work.length - work.sent, mulpdu_ - static_cast<std::uint32_t>(kUntaggedHeaderSize));
   header.opcode = static_cast<std::uint8_t>(opcode);
@@ -167,7 +168,7 @@ bool SendSide::add_write_frame(Work& work, FpduWriter& writer) noexcept {
       std::min(work.length - work.sent, mulpdu_ - static_cast<std::uint32_t>(kTaggedHeaderSize));
   header.tagged = true;
   header.opcode = static_cast<std::uint8_t>(Opcode::write);
-  header.stag = work.handle;  // [5041-4.2-b]
+  header.stag = work.handle;  // [5041-4.2-b] all segments carry the same STag
   header.offset = work.offset + work.sent;
   return finish_frame(work, header, count, writer);
 }
@@ -182,7 +183,7 @@ bool SendSide::finish_frame(Work& work, const DdpHeader& header, std::uint32_t c
   return complete.last;
 }
 
-// [5040-5.2.1-a] [5040-5.2-a] one Request, in one segment
+// [5040-5.2.1-a] [5040-5.2-a] each Read takes one Read Request, in one segment
 bool SendSide::add_read_frame(Work& work, FpduWriter& writer) noexcept {
   work.sink_stag = fabric_.stags.draw();
   std::array<std::byte, ReadRequest::kSize> request;
@@ -201,11 +202,12 @@ bool SendSide::add_read_frame(Work& work, FpduWriter& writer) noexcept {
 void SendSide::written() noexcept {
   for (sent_ = std::max(sent_, works_.head()); sent_ != cursor_; ++sent_) {
     Work& work = works_[sent_];
-    if (work.kind == Work::Kind::send || work.kind == Work::Kind::write) work.done = true;  // [5040-5.5-e]
+    // [5040-5.5-e] a Send or Write is done only when its data has been sent
+    if (work.kind == Work::Kind::send || work.kind == Work::Kind::write) work.done = true;
   }
 }
 
-// [5040-5.2.2-c] [5040-5.5-b] a Response must be the next part of what the oldest Read asked for
+// [5040-5.2.2-c] [5040-5.5-b] a Response must carry the next bytes of the oldest Read
 Placement SendSide::place_response(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (reads_.empty()) return refused(terminate::kInvalidStag);
   Work& work = works_[reads_.front()];
@@ -239,7 +241,7 @@ void SendSide::retire() noexcept {
   for (; works_.head() != cursor_; works_.pop()) {
     Work& work = works_.front();
     if (work.kind == Work::Kind::invalidate) {
-      // [5041-8.3.1-e] completes only when no frame names the window any more
+      // [5041-8.3.1-e] an invalidation completes only when no frame names the window any more
       if (work.exposure != nullptr && work.exposure->pins != 0) break;
       if (work.exposure != nullptr) work.exposure->invalidating = false;
       work.done = true;

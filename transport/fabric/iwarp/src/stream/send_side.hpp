@@ -16,35 +16,35 @@ struct Work {
 
   Kind kind = Kind::send;
   bool done = false;
-  bool holds_slot = true;  ///< of the send queue; the ready-to-receive indication holds none
+  bool holds_slot = true;  ///< occupies a slot of the send queue; the ready-to-receive indication does not
   WorkContext* context = nullptr;
-  std::array<BufferRef, kMaxWorkGather> gather;  ///< of a Read: the sink
+  std::array<BufferRef, kMaxWorkGather> gather;  ///< the data; for a Read, the sink
   std::uint32_t pieces = 0;
   std::uint32_t length = 0;
-  SendOptions options;       ///< of a Send
-  std::uint32_t handle = 0;  ///< of a Write or a Read: the peer's STag
+  SendOptions options;       ///< for a Send
+  std::uint32_t handle = 0;  ///< for a Write or a Read: the peer's STag
   std::uint64_t offset = 0;
-  Exposure* exposure = nullptr;  ///< of an invalidation; null if its window has been destroyed
+  Exposure* exposure = nullptr;  ///< for an invalidation; null if the window has been destroyed
 
   // Progress.
-  std::uint32_t sent = 0;  ///< bytes in frames made so far; of a Read: bytes received
+  std::uint32_t sent = 0;  ///< bytes in the frames made so far; for a Read, bytes received
   std::uint32_t piece = 0;
   std::uint32_t piece_offset = 0;
-  std::uint32_t sink_stag = 0;  ///< of a Read: the STag of the sink
+  std::uint32_t sink_stag = 0;  ///< for a Read: the STag of the sink
 };
 
 /// The send queue of a stream: Sends, Writes, Reads and invalidations, which complete in order of posting.
 ///
-/// Operation. Posting queues a work request; after submit() frames are made of it, in order [5040-5.5-d] [5040-5.1-b]
-/// [5041-5.3-a]. A Send or Write is done when its frames are written, a Read when its Response is placed, an
-/// invalidation when no frame names the window. Work requests that are done leave the queue in order.
+/// Operation. Posting queues a work request. After submit(), frames are made of the work requests in order [5040-5.5-d]
+/// [5040-5.1-b] [5041-5.3-a]. A Send or Write is done when its frames are written, a Read when its Response is placed,
+/// an invalidation when no frame names the window. Work requests that are done leave the queue in order.
 ///
 /// Ownership. Buffers, windows and contexts belong to the poster.
-/// Error handling. A work request that is refused has no effect; flush() completes the rest.
+/// Error handling. A work request that is refused has no effect; flush() completes the outstanding work requests.
 class SendSide {
  public:
   SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);
-  /// The connection is established. `mulpdu`: bytes of one ULPDU at most; `reads`: ORD.
+  /// To be called when the connection is established. `mulpdu`: the most bytes of one ULPDU; `reads`: ORD.
   void start(std::uint32_t mulpdu, std::uint32_t reads);
 
   error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context);
@@ -57,25 +57,25 @@ class SendSide {
   void post_indication(Work::Kind kind) noexcept;
   void submit() noexcept { submitted_ = works_.tail(); }
   bool empty() const noexcept { return works_.empty(); }
-  /// The window of `exposure` is being destroyed.
+  /// To be called when the window of `exposure` is being destroyed.
   void forget(const Exposure& exposure) noexcept;
 
-  /// Passes over submitted invalidations: the end of an exposure needs no frame.
+  /// Skips submitted invalidations, which need no frame.
   void skip_invalidations() noexcept;
   /// Whether frames of a message can be made now.
   bool has_message() noexcept;
   /// Makes the next frame; true if it is the last frame of its message. Requires has_message().
   bool add_frame(FpduWriter& writer) noexcept;
-  /// All frames made so far have been written to the socket.
+  /// To be called when all frames made so far have been written to the socket.
   void written() noexcept;
 
-  // Read Responses.
+  // A segment of a Read Response has arrived, or is complete.
   Placement place_response(const DdpHeader& header, std::uint32_t payload) noexcept;
   void response_placed(const DdpHeader& header, std::uint32_t payload) noexcept;
 
-  /// Completes what is done, in order.
+  /// Completes work requests that are done, in order.
   void retire() noexcept;
-  /// Completes everything else as flushed: the connection has ended.
+  /// Completes the remaining work as flushed. To be called when the connection has ended.
   void flush() noexcept;
 
  private:
@@ -94,8 +94,8 @@ class SendSide {
   std::uint32_t mulpdu_ = kMinMulpdu;
   std::uint32_t max_reads_ = 1;
 
-  // Numbers: head <= sent_ <= cursor_ <= submitted_ <= tail, except that a work request that is done may be retired
-  // before sent_ passes it.
+  // Positions in the ring: head <= sent_ <= cursor_ <= submitted_ <= tail, except that a work request that is done may
+  // leave the ring before sent_ passes it.
   Ring<Work> works_;
   std::uint64_t sent_ = 0;       // all work before it has been written to the socket
   std::uint64_t cursor_ = 0;     // the work request that is being cut into frames

@@ -17,7 +17,7 @@ StagTable::StagTable() : slots_(kFirstSize) {
   if (const int error = refill()) throw std::system_error(error, std::generic_category(), "getrandom");
 }
 
-// [5040-8.1.1-c] [8166-8.1.2-a] a peer cannot predict STags
+// [5040-8.1.1-c] [8166-8.1.2-a] STags are random, so that a peer cannot predict them
 int StagTable::refill() noexcept {
   auto* at = reinterpret_cast<char*>(random_.data());
   for (std::size_t got = 0; got < sizeof random_;) {

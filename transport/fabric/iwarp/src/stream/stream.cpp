@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: posting checks the state and hands the work to its queue; the wire sees it after submit(). Finished work
-// leaves its queue in order of posting and is handed to the dispatcher, which runs the callbacks from the io_context:
-// at the end of a handler of the stream, or posted.
+// Operation: posting checks the state and hands the work to its queue; submit() permits its transmission. Finished work
+// leaves its queue in order of posting and is passed to the dispatcher, which runs the callbacks from the io_context,
+// either at the end of a handler of the stream or in a handler of their own.
 // Error handling: work that cannot be posted is refused at once and changes nothing. Outstanding work of a connection
 // that ended completes as flushed, in order.
 #include "stream/stream.hpp"
@@ -55,7 +55,7 @@ error_code Stream::invalidate(Exposure& exposure, WorkContext* context) {
   if (!exposures_.owns(exposure) || exposure.invalidating) return BaseError::invalid_argument;
   if (!state_.accepts_work()) return FabricError::not_connected;
   if (const error_code error = sends_.post_invalidate(exposure, context)) return error;
-  exposures_.unbind(exposure);  // [5041-8.3.1-e] from here on new frames are refused
+  exposures_.unbind(exposure);  // [5041-8.3.1-e] from here on, frames that name the window are refused
   return {};
 }
 
@@ -66,8 +66,8 @@ void Stream::submit() {
   wake();
 }
 
-/// The window of `exposure` is being destroyed. If a frame still names it, only the end of the connection keeps the
-/// memory from being accessed.
+/// Called when the window of `exposure` is being destroyed. If a frame still names the window, the connection ends, so
+/// that the frame does not access the memory later.
 void Stream::forget(Exposure& exposure) noexcept {
   if (exposure.pins != 0) {
     end(BaseError::cancelled, Parting::reset);

@@ -36,7 +36,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
   error_code invalidate(Exposure& exposure, WorkContext* context);
   void submit();
-  // A window is created or destroyed.
+  // To be called when a window is created, or destroyed.
   void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
   void forget(Exposure& exposure) noexcept;
 
@@ -48,7 +48,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Ending (stream_end.cpp).
   void disconnect();
   void abort();
-  /// No callback from here on.
+  /// No callback starts after this call.
   void quiesce() noexcept;
 
  private:
@@ -98,7 +98,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   void on_dispatched() noexcept override;
 
   // Ending.
-  /// Ends this side: all outstanding work is flushed, on_disconnected(why) follows.
+  /// Ends this side: flushes all outstanding work; on_disconnected(why) follows.
   void end(error_code why, Parting parting = Parting::close, std::vector<std::byte> last_words = {}) noexcept;
   /// Ends the connection with a Terminate for the current segment.
   void violate(const TerminateCode& error, FabricError why) noexcept;
@@ -116,7 +116,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   Socket socket_;
   boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
   std::shared_ptr<Initiator> initiator_;  // while connecting
-  std::unique_ptr<Request> request_;      // an acceptor's, until accept()
+  std::unique_ptr<Request> request_;      // the request that an acceptor accepts, until accept()
   ConnectionInfo info_;
   Agreement agreement_;
 
@@ -140,7 +140,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   struct {
     DdpHeader header;
     std::uint32_t payload = 0;
-    const std::byte* at = nullptr;       // where its payload is placed
+    const std::byte* at = nullptr;       // the place of the payload
     Placement refusal;                   // if CRCs are on, it takes effect when the CRC has been found correct
   } segment_;                            // the segment that is arriving
   std::array<std::byte, 64> control_{};  // payload of Read Requests and Terminates

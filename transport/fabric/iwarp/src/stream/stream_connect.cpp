@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a connector runs an Initiator; an acceptor answers its Request at once. Either way establish() follows.
+// Operation: a connector runs an Initiator; an acceptor answers its Request at once. Then establish() runs in both
+// roles.
 // Ownership: the socket comes from the Initiator or the Request.
 // Error handling: on_disconnected reports any failure.
 #include <algorithm>
@@ -61,7 +62,7 @@ void Stream::accept() {
   if (!error) {
     const SetupWishes wishes = fabric_->wishes(options_, info.local, info.peer);
     const StartupFrame reply = make_reply(request->frame(), wishes, options_.private_data, agreement);
-    error = write_all(socket_.native_handle(), encode(reply));  // [5044-7.1.2-e]
+    error = write_all(socket_.native_handle(), encode(reply));  // [5044-7.1.2-e] sends a Reply with R=0
   }
   if (error) {
     end(error);
@@ -101,10 +102,10 @@ std::uint32_t Stream::choose_mulpdu() {
   const std::uint32_t emss = segment_size(socket_);
   // On a path within the host FPDUs need not fit TCP segments, unless the segments are as small as on a network.
   if (within_host() && emss >= kHostSegment) return kMaxMulpdu;
-  return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a]
+  return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a] an FPDU fits one TCP segment
 }
 
-// [6581-9.2-f] [6581-5-a] before any other work: the queue is still empty
+// [6581-9.2-f] [6581-5-a] the indication precedes all other work: the queue is still empty
 void Stream::post_ready_to_receive(ReadyToReceive kind) {
   switch (kind) {
     case ReadyToReceive::none: return;
@@ -115,9 +116,10 @@ void Stream::post_ready_to_receive(ReadyToReceive kind) {
   transmit();
 }
 
-/// Linux siw leaves an FPDU that directly follows its Reply unread until more bytes arrive, and an acceptor in the
-/// client-server model may not send before it has received an FPDU. On a slow host the nudge may arrive too early as
-/// well, hence the repetition.
+/// Sends an empty Write if no segment arrives within `after`, and again at growing intervals. Linux siw does not
+/// process an FPDU that directly follows its Reply until more bytes arrive, and an acceptor in the client-server model
+/// may not send before it has processed an FPDU. On a slow host the first empty Write may arrive too early as well;
+/// therefore it is repeated.
 void Stream::start_nudge_timer(std::chrono::milliseconds after) {
   timer_.expires_after(after);
   timer_.async_wait([weak = weak_from_this(), after](error_code error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: disconnect() sends what was posted, then each side closes its direction; every other end is immediate.
+// Operation: disconnect() sends all posted work, then each side closes its direction; every other end is immediate.
 // IwarpOptions::close_timeout without progress ends the wait for the peer.
 // Ownership: after the end nothing refers to the user's memory: the rest of a partly written frame is copied.
 // Error handling: only the first error counts [5040-7.1-c].
@@ -26,7 +26,8 @@ void Stream::abort() {
 
 void Stream::quiesce() noexcept {
   dispatcher_.quiesce();
-  // A connection that is idle, or whose sending direction has ended, is not reset: a reset could lose what it has sent.
+  // A connection that is idle, or whose sending direction has ended, is not reset: a reset could destroy data that the
+  // peer has not read yet.
   const bool orderly = state_.name() == StreamState::Name::shut_down || (state_.transmits() && drained());
   end(BaseError::cancelled, !orderly ? Parting::reset : is_quiet(socket_) ? Parting::close : Parting::farewell);
 }
@@ -35,12 +36,12 @@ void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_wo
   if (!state_.enter(Event::end)) return;
   fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in an orderly way");
   timer_.cancel();
-  reader_.stop();  // [5041-7.1-c]
+  reader_.stop();  // [5041-7.1-c] later segments are dropped
   if (initiator_) std::exchange(initiator_, nullptr)->cancel();
   request_.reset();
   part(parting, std::move(last_words));
   flush();
-  // [5040-7.1-a] the user learns of the end
+  // [5040-7.1-a] reports the end to the user
   dispatcher_.disconnect(why, why == FabricError::rejected ? &info_ : nullptr);
 }
 
@@ -50,7 +51,7 @@ void Stream::part(Parting parting, std::vector<std::byte> last_words) noexcept {
     case Parting::close: socket_.close(ignored); break;
     case Parting::reset: reset(socket_); break;
     case Parting::farewell:
-      socket_.cancel(ignored);  // nothing is read into the user's memory any more
+      socket_.cancel(ignored);  // stops reads into the user's memory
       say_farewell(std::move(socket_), std::move(last_words), fabric_->options.close_timeout);
       socket_ = Socket(fabric_->context);
       break;
@@ -65,7 +66,7 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
                     info_.peer.address().to_string(), describe(error));
   Terminate message;
   message.code = error;
-  // [5040-4.8-d] [5041-7.1-d] MPA's errors carry no headers
+  // [5040-4.8-d] [5041-7.1-d] a Terminate for an error of MPA carries no headers
   if (error.layer != terminate::kMpaLayer) {
     message.has_length = true;
     message.segment_length = reader_.ulpdu_length();

@@ -31,7 +31,7 @@ constexpr std::array<Form, kOpcodes> kForms{{{true, 0},
 
 /// [5040-7.2-a] The error in the header itself; null if there is none.
 const TerminateCode* check_header(const DdpHeader& header) noexcept {
-  if (header.ddp_version != kDdpVersion)  // [5041-4.1-f]
+  if (header.ddp_version != kDdpVersion)  // [5041-4.1-f] the version must be 1
     return header.tagged ? &terminate::kTaggedVersion : &terminate::kUntaggedVersion;
   if (!header.tagged && header.queue > kTerminateQueue) return &terminate::kQueue;
   if (header.rdmap_version != kRdmapVersion) return &terminate::kRdmapVersion;
@@ -55,7 +55,7 @@ void Stream::on_read(error_code error, std::size_t count) {
   ++fabric_->counters.wakeups;
   received(error, count);
   for (int left = kReadsInARow; state_.reads() && left > 0; --left) {
-    // A read that filled its buffers is usually followed by more data: read it without a turn of the event loop.
+    // More data usually follows a read that filled its buffers: reads it without a turn of the event loop.
     const bool more = count == planned_ ? read_now(error, count) : linger(error, count);
     if (!more) break;
     received(error, count);
@@ -69,7 +69,7 @@ bool Stream::linger(error_code& error, std::size_t& count) {
   return linger_.wait([&] { return read_now(error, count); });
 }
 
-/// Whether the socket had data or has ended.
+/// Reads once, without blocking. Returns false if there is nothing to read at present.
 bool Stream::read_now(error_code& error, std::size_t& count) {
   const FpduReader::Plan plan = reader_.plan();
   planned_ = boost::asio::buffer_size(plan);
@@ -120,7 +120,7 @@ Placement Stream::place(const DdpHeader& header, std::uint32_t payload) noexcept
   }
 }
 
-// [5041-7.1-a] a Terminate is the one message of its queue, in one segment
+// [5041-7.1-a] a Terminate is the only message of its queue, and has one segment
 Placement Stream::place_terminate(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (header.msn != kFirstMsn) return refused(terminate::kMsn);
   if (header.offset != 0) return refused(terminate::kMessageOffset);
@@ -129,7 +129,7 @@ Placement Stream::place_terminate(const DdpHeader& header, std::uint32_t payload
   return {control_.data()};
 }
 
-/// With CRCs, a refusal takes effect only if the header that caused it is intact.
+/// With CRCs, the refusal waits until the CRC shows that the header is intact.
 void Stream::refuse(const Placement& refusal) noexcept {
   if (agreement_.crc)
     segment_.refusal = refusal;
@@ -175,7 +175,7 @@ void Stream::write_placed() noexcept {
   retire();
 }
 
-// [5040-5.5-c] processed on delivery, after the Writes that precede it
+// [5040-5.5-c] a Read Request is processed on delivery, after the Writes that precede it
 void Stream::read_requested() noexcept {
   Reader in(Octets(control_).first(segment_.payload));
   const ReadRequest request = decode_read_request(in);
@@ -184,7 +184,7 @@ void Stream::read_requested() noexcept {
     options_.access->on_remote_read(request.source_stag, request.source_offset, responder_.last_source());
 }
 
-// [5040-5.4-b] [5040-6.2.1-b] the user learns of the Terminate, and outstanding work completes with an error
+// [5040-5.4-b] [5040-6.2.1-b] reports the Terminate to the user; outstanding work completes with an error
 void Stream::terminated() noexcept {
   Terminate message;
   const bool known = decode(Octets(control_).first(segment_.payload), message);

@@ -12,10 +12,10 @@ namespace rpcrdma::fabric::iwarp {
 ///     idle          start()
 ///     connecting    the peer's part of the handshake
 ///     established   work
-///     draining      the end of posted work, after disconnect()
-///     peer_ended    the end of posted work, after the peer ended its direction
+///     draining      the completion of posted work, after disconnect()
+///     peer_ended    the completion of posted work, after the peer ended its direction
 ///     shut_down     the end of the peer's direction; this side's direction has ended
-///     closed        -
+///     closed        nothing
 class StreamState {
  public:
   enum class Name : std::uint8_t { idle, connecting, established, draining, peer_ended, shut_down, closed };
@@ -23,7 +23,7 @@ class StreamState {
     start,       ///< the user starts the queue pair
     establish,   ///< the handshake succeeded
     disconnect,  ///< the user ends the connection in an orderly way
-    drained,     ///< all that was posted is on the wire and done
+    drained,     ///< all posted work is complete
     peer_end,    ///< the peer ended its direction between two frames
     end,         ///< anything that ends the connection at once
   };
@@ -31,7 +31,7 @@ class StreamState {
   static constexpr std::size_t kEvents = 6;
 
   Name name() const noexcept { return name_; }
-  /// The state after `event`; the present one if the event has no effect in it.
+  /// The state after `event`: the present state if the event has no effect.
   Name after(Event event) const noexcept {
     return kTransitions[static_cast<std::size_t>(name_)][static_cast<std::size_t>(event)];
   }
@@ -44,13 +44,13 @@ class StreamState {
   }
 
   bool over() const noexcept { return name_ == Name::closed; }
-  /// Work for the wire may be posted.
+  /// Whether work for the wire may be posted.
   bool accepts_work() const noexcept { return name_ == Name::established; }
-  /// Frames may be written to the socket.
+  /// Whether frames may be written to the socket.
   bool transmits() const noexcept { return name_ >= Name::established && name_ <= Name::peer_ended; }
-  /// The socket is read.
+  /// Whether the stream reads from the socket.
   bool reads() const noexcept { return name_ != Name::peer_ended && name_ != Name::closed; }
-  /// An orderly end has begun, but is not over.
+  /// Whether an orderly end has begun and is not over.
   bool ending() const noexcept { return name_ >= Name::draining && name_ <= Name::shut_down; }
 
  private:

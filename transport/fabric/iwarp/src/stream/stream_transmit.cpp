@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: frames are gathered into a batch, and the batch is written at once; what the socket does not take is
-// written when it is writable again. The next batch is made when this one is written.
+// Operation: frames are gathered into a batch, and the batch is written at once. Bytes that the socket does not accept
+// are written when it is writable again. The next batch is made when this batch has been written.
 // Ownership: payload is sent from the user's memory: work requests hold their buffers, and Responses pin their windows,
 // until the batch is written.
 // Error handling: after a write error nothing is sent. The connection ends only when reading fails or ends too: a
@@ -45,7 +45,7 @@ void Stream::await_writable() {
                      boost::asio::bind_allocator(PostAllocator<void>(write_memory_), std::move(handler)));
 }
 
-/// All frames made so far are written.
+/// Called when all frames made so far have been written.
 void Stream::batch_written() noexcept {
   fabric_->counters.copied += writer_.take_copied();
   fabric_->counters.frames_sent += writer_.take_frames();

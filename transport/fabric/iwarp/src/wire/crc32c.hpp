@@ -4,8 +4,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The running CRC32C of one FPDU (RFC 5044 section 4.4): reflected polynomial 0x82f63b78, preset and
-/// complemented with ones.
+/// The CRC32C of one FPDU, computed piece by piece (RFC 5044 section 4.4): reflected polynomial 0x82f63b78, preset to
+/// ones, and complemented at the end.
 class Crc32c {
  public:
   static constexpr std::size_t kSize = 4;
@@ -17,7 +17,7 @@ class Crc32c {
   std::uint32_t state_ = 0xffffffff;
 };
 
-/// The CRC is the only field of these protocols whose least significant byte comes first.
+/// The CRC is the only field of these protocols that is sent with the least significant byte first.
 inline void encode_crc(std::uint32_t crc, std::byte* at) noexcept {
   for (std::size_t i = 0; i < Crc32c::kSize; ++i) at[i] = static_cast<std::byte>(crc >> (8 * i) & 0xff);
 }

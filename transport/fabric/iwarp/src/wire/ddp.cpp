@@ -18,11 +18,11 @@ void encode(const DdpHeader& header, Writer& out) noexcept {
   // [5040-4.1-a] the RDMAP control byte
   out.u8(static_cast<std::uint8_t>(header.rdmap_version << 6 | (header.opcode & kOpcodeMask)));
   out.u32(header.stag);
-  if (header.tagged) {  // [5041-4.2-a]
+  if (header.tagged) {  // [5041-4.2-a] the tagged header
     out.u64(header.offset);
     return;
   }
-  out.u32(header.queue);  // [5041-4.3-a]
+  out.u32(header.queue);  // [5041-4.3-a] the untagged header
   out.u32(header.msn);
   out.u32(static_cast<std::uint32_t>(header.offset));
 }

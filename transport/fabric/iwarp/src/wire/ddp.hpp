@@ -38,8 +38,8 @@ struct DdpHeader {
   std::uint8_t opcode = 0;   ///< four bits; see Opcode
   std::uint32_t stag = 0;    ///< untagged: the STag to invalidate, if the opcode has one
   std::uint64_t offset = 0;  ///< tagged: TO; untagged: MO, 32 bits
-  std::uint32_t queue = 0;   ///< untagged
-  std::uint32_t msn = 0;     ///< untagged
+  std::uint32_t queue = 0;   ///< untagged: QN
+  std::uint32_t msn = 0;     ///< untagged: MSN
 
   std::size_t size() const noexcept { return tagged ? kTaggedHeaderSize : kUntaggedHeaderSize; }
   friend bool operator==(const DdpHeader&, const DdpHeader&) = default;
@@ -49,7 +49,7 @@ struct DdpHeader {
 constexpr bool is_tagged(std::byte control) noexcept { return (control & std::byte{0x80}) != std::byte{0}; }
 
 void encode(const DdpHeader& header, Writer& out) noexcept;
-/// Fails the cursor if the header is cut short.
+/// Makes the cursor fail if the header is cut short.
 DdpHeader decode_ddp(Reader& in) noexcept;
 
 }  // namespace rpcrdma::fabric::iwarp

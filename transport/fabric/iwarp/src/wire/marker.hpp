@@ -11,8 +11,8 @@ namespace rpcrdma::fabric::iwarp {
 inline constexpr std::size_t kMarkerSize = 4;
 inline constexpr std::size_t kMarkerInterval = 512;
 
-/// [5044-4.3-b] [5044-4.3-e] the bytes that may follow stream position `at` before a marker is due: 0 when one is
-/// due right there.
+/// [5044-4.3-b] [5044-4.3-e] The number of bytes from stream position `at` to the next marker; 0 if a marker is due at
+/// `at`.
 constexpr std::size_t until_marker(std::uint64_t at) noexcept {
   return static_cast<std::size_t>((0 - at) % kMarkerInterval);
 }
@@ -28,7 +28,7 @@ inline Marker encode_marker(std::uint32_t distance) noexcept {
   return out;
 }
 
-/// [5044-4.2-a] [5044-4.2-b] the reserved half and the two low bits are ignored.
+/// [5044-4.2-a] [5044-4.2-b] Ignores the reserved half and the two low bits.
 inline std::uint32_t decode_marker(const Marker& marker) noexcept {
   Reader reader(marker);
   reader.skip(2);

@@ -62,7 +62,7 @@ std::vector<std::byte> encode(const StartupFrame& frame) {
   // [6581-6-e] the length includes the enhanced data
   out.u16(static_cast<std::uint16_t>(data));
   if (frame.enhanced) encode(*frame.enhanced, out);
-  out.octets(frame.private_data);  // [5044-7.1.2-b]
+  out.octets(frame.private_data);  // [5044-7.1.2-b] the private data of the ULP
   return octets;
 }
 
@@ -71,7 +71,7 @@ StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, S
   Reader in(octets);
   const Octets key = in.octets(kKeySize);
   const Octets wanted = key_of(expected);
-  // [5044-7.1.1-b] [5044-7.1.2-i] a wrong key, such as the key of the frame that this side sends
+  // [5044-7.1.1-b] [5044-7.1.2-i] refuses a wrong key, such as the key of the frame that this side sends
   if (!std::equal(key.begin(), key.end(), wanted.begin(), wanted.end())) return StartupError::key;
   const std::uint8_t flags = in.u8();  // [5044-7.1.1-f] the reserved bits are ignored
   frame.kind = expected;
@@ -85,7 +85,7 @@ StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, S
   enhanced = frame.revision >= kRevision2 && (flags & kEnhancedFlag) != 0;
   // [5044-7.1.1-h] [5044-7.1.2-k] at most 512 bytes of private data
   if (!in.ok() || private_length > kMaxPrivateData) return StartupError::private_data_length;
-  // [6581-6-d] the enhanced data comes first
+  // [6581-6-d] the enhanced data precedes the private data
   if (enhanced && private_length < kEnhancedDataSize) return StartupError::enhanced_data;
   return StartupError::none;
 }

@@ -11,7 +11,7 @@ namespace rpcrdma::fabric::iwarp {
 inline constexpr std::size_t kStartupHeaderSize = 20;
 inline constexpr std::size_t kMaxPrivateData = 512;
 inline constexpr std::size_t kEnhancedDataSize = 4;
-/// Some peers refuse longer private data.
+/// The most private data that this side sends: some peers refuse more.
 inline constexpr std::size_t kMaxOwnPrivateData = 256 - kEnhancedDataSize;
 inline constexpr std::uint8_t kRevision1 = 1;
 inline constexpr std::uint8_t kRevision2 = 2;
@@ -22,8 +22,8 @@ inline constexpr std::uint16_t kDepthNotNegotiated = 0x3fff;
 struct EnhancedData {
   bool peer_to_peer = false;   ///< A
   bool send_rtr = false;       ///< B: a zero-length Send may be the ready-to-receive indication
-  bool write_rtr = false;      ///< C
-  bool read_rtr = false;       ///< D
+  bool write_rtr = false;      ///< C: a zero-length Write may be the indication
+  bool read_rtr = false;       ///< D: a zero-length Read may be the indication
   std::uint16_t inbound = 0;   ///< IRD, 14 bits
   std::uint16_t outbound = 0;  ///< ORD, 14 bits
   friend bool operator==(const EnhancedData&, const EnhancedData&) = default;
@@ -37,7 +37,7 @@ struct StartupFrame {
   bool rejected = false;
   std::uint8_t revision = kRevision2;
   std::optional<EnhancedData> enhanced;
-  std::vector<std::byte> private_data;  ///< of the ULP; follows the enhanced data
+  std::vector<std::byte> private_data;  ///< the private data of the ULP, which follows the enhanced data
   friend bool operator==(const StartupFrame&, const StartupFrame&) = default;
 };
 
@@ -46,12 +46,13 @@ enum class StartupError : std::uint8_t { none, key, private_data_length, enhance
 /// The bytes of `frame`.
 std::vector<std::byte> encode(const StartupFrame& frame);
 
-/// Reads the first 20 bytes, which tell how many follow. `expected`: the kind of frame that the key must name.
+/// Decodes the header, the first 20 bytes, which tell how many bytes follow. `expected`: the kind of frame that the key
+/// must name.
 StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, StartupFrame& frame,
                                    std::size_t& private_length, bool& enhanced) noexcept;
-/// Reads what follows the header. `enhanced`: from decode_startup_header().
+/// Decodes the bytes after the header. `enhanced`: from decode_startup_header().
 StartupError decode_startup_data(Octets octets, bool enhanced, StartupFrame& frame);
-/// Reads a whole frame.
+/// Decodes a whole frame.
 StartupError decode(Octets octets, StartupFrame::Kind expected, StartupFrame& frame);
 
 }  // namespace rpcrdma::fabric::iwarp

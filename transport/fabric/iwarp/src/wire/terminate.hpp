@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The Terminate message (RFC 5040 section 4.8): what went wrong, in which layer, and the header at fault.
+// The Terminate message (RFC 5040 section 4.8): an error, its layer, and the header that caused it.
 #include <string>
 
 #include "rpcrdma/base/cursor.hpp"
@@ -59,18 +59,18 @@ struct Terminate {
 
   TerminateCode code;
   bool has_length = false;           ///< M
-  std::uint16_t segment_length = 0;  ///< of the ULPDU at fault, if M
+  std::uint16_t segment_length = 0;  ///< if M: bytes of the ULPDU at fault
   Octets ddp_header;                 ///< if D: 14 or 18 bytes
   Octets read_request;               ///< if R: 28 bytes
 };
 
 void encode(const Terminate& message, Writer& out) noexcept;
 
-/// Reads a Terminate in the RFC's order of bits, or in the order of Linux siw on little-endian hosts, which
+/// Decodes a Terminate in the RFC's order of bits, or in the order that Linux siw uses on little-endian hosts, which
 /// swaps the nibbles of the first byte and has the header flags in the low bits. False if cut short.
 bool decode(Octets octets, Terminate& message) noexcept;
 
-/// Such as "DDP tagged buffer error: base or bounds violation (1/1/01)".
+/// A text such as "DDP tagged buffer error: base or bounds violation (1/1/01)".
 std::string describe(const TerminateCode& code);
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -2,7 +2,8 @@
 // Operation. Reads events until there are none, at most a fixed number per turn.
 // Ownership. The descriptor is a duplicate of the device's descriptor; the removal of the device waits until both are
 // closed. The objects that events name may belong to other users of the device, and are not accessed.
-// Error handling. The end of the stream means that the device was removed; DEVICE_FATAL alone does not mean that.
+// Error handling. The end of the stream means that the device was removed. DEVICE_FATAL alone means only that the
+// device has failed.
 #include "device/async_events.hpp"
 
 #include <fcntl.h>

@@ -9,8 +9,8 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A device's asynchronous events: changes of ports, failure or removal of the device. All fabrics of a process on one
-/// device read the same stream, and each event arrives at one of them. An error of a queue pair is only logged: it
-/// flushes the receives, and the owner of the queue pair notices that.
+/// device read the same stream, and each event arrives at one of them. An error of a queue pair is only logged: the
+/// owner of the queue pair notices it by the flushed receives.
 class AsyncEvents final : public Watch {
  public:
   enum class Loss : std::uint8_t {

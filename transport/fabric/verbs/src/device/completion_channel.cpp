@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each notification is acknowledged at once and its queue's owner polls. The owner re-arms its queue and
-// polls once more, so no completion is lost between the two.
+// Operation. Each notification is acknowledged at once, and the owner of its queue polls. The owner arms the queue
+// again and polls once more, so that no completion between poll and arming is missed.
 // Ownership. When a handler destroys a queue, the kernel drops its unread notifications.
-// Error handling. A channel that cannot be read has no notifications.
+// Error handling. A channel that cannot be read counts as empty.
 #include "device/completion_channel.hpp"
 
 #include "error.hpp"

@@ -25,10 +25,10 @@ class CompletionChannel final : public Watch {
   /// Requires that all queues have been destroyed.
   void detach() noexcept;
 
-  /// A queue whose notifications go to `handler`, armed for its first completion. After the owner has destroyed the
-  /// queue, no notification arrives. While the queue's cq_context is null, notifications are dropped.
+  /// Makes a queue, armed for its first completion; `handler` handles its notifications. After the owner has destroyed
+  /// the queue, no notification arrives. While the queue's cq_context is null, notifications are dropped.
   Result<CompletionQueue> make_queue(std::uint32_t entries, CompletionHandler& handler);
-  /// Shared with queues that may outlive this object.
+  /// The channel is shared with queues, which may outlive this object.
   const std::shared_ptr<ibv_comp_channel>& channel() const noexcept { return channel_; }
 
  private:

@@ -26,7 +26,7 @@ bool covers(const ibv_mr& region, BufferRef memory) noexcept {
 
 Result<CmId> make_blocking_id() {
   rdma_cm_id* raw = nullptr;
-  // Without an event channel, each call on the id blocks until the event of this call arrives.
+  // Without an event channel, each call on the id blocks until its event arrives.
   if (rdma_create_id(nullptr, &raw, nullptr, RDMA_PS_TCP) != 0) return why_no_device(nullptr);
   return CmId(raw);
 }

@@ -16,10 +16,10 @@
 namespace rpcrdma::fabric::verbs {
 
 /// One fabric's share of a device: its protection domain, its registrations, its limits. librdmacm opens the
-/// ibv_context once for the process. Outlives everything made from it.
+/// ibv_context once for the process. Must outlive all objects made from it.
 class Device {
  public:
-  /// What keeps the device in use: destroyed after all that is made from it.
+  /// The objects that keep the device in use. Destroyed after all objects that are made from the device.
   struct Hold {
     Hold() = default;
     ~Hold();
@@ -53,7 +53,7 @@ class Device {
 
   const DeviceLimits& limits() const noexcept { return limits_; }
   const std::string& name() const noexcept { return name_; }
-  /// The local address that the anchor is bound to, port 0.
+  /// The local address to which the anchor is bound, with port 0.
   const Endpoint& address() const noexcept { return address_; }
 
   /// Registers memory until remove(), without access rights for peers. Windows may be bound to it.
@@ -62,12 +62,12 @@ class Device {
   /// The registration that holds all of `memory`, which is not empty; null if there is none. Found by key, or by
   /// address if the key belongs to an earlier fabric.
   ibv_mr* covering(BufferRef memory) const noexcept;
-  /// A registration of just `sink`, for one RDMA Read. On iWARP a Read Request names its sink to the peer, which may
-  /// use that key as long as it is valid; the key of the memory around the sink stays secret.
+  /// Registers exactly `sink`, for one RDMA Read. On iWARP a Read Request names its sink to the peer, which may use
+  /// that key as long as it is valid. The key of the memory around the sink stays secret.
   Result<Registration> register_sink(BufferRef sink);
-  /// A registration of just `memory`, with the rights of one exposure: for devices without memory windows.
+  /// Registers exactly `memory`, with the rights of one exposure: for devices without memory windows.
   Result<Registration> register_exposure(BufferRef memory, Access access);
-  /// Bytes that may be registered at once, for Capabilities::lockable_memory.
+  /// The value of Capabilities::lockable_memory.
   std::uint64_t lockable_memory() const noexcept;
 
  private:
@@ -81,13 +81,13 @@ class Device {
   const Endpoint address_;
   std::optional<std::chrono::steady_clock::time_point> limit_logged_;  // when log_limit() last wrote
   std::uint64_t limit_unlogged_ = 0;                                   // refusals since then
-  std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by key
+  std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by local key
 };
 
-/// An id bound to the device at `address`; why_no_device() if there is none.
+/// An id bound to the device at `address`. Fails with the error of why_no_device() if there is none.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
-/// The time limit of one of several attempts to resolve an address. With rxe, the answer of a neighbour that was not
-/// known before may be reported only when this limit has passed.
+/// The time limit of one attempt to resolve an address; several attempts follow each other. If a neighbour was not
+/// known before, rxe may report its answer only after this limit.
 inline constexpr std::chrono::milliseconds kResolveTry{200};
 /// An id bound to the device that leads to a peer at `address`; blocks.
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Reads events until there are none, at most a fixed number per turn, and passes each to the context of its
 // id.
-// Ownership. The event is acknowledged before its handler runs: handlers destroy ids, and that waits for the
-// acknowledgement. The context is read before the acknowledgement, as the id may migrate to another thread afterwards.
+// Ownership. The event is acknowledged before its handler runs: handlers destroy ids, and the destruction of an id
+// waits for the acknowledgement. The id's context is read before the acknowledgement, as the id may migrate to another
+// thread afterwards.
 // Error handling. A channel that cannot be read has no more events; connections then end by their own timers.
 #include "device/event_channel.hpp"
 
@@ -41,7 +42,7 @@ Result<std::shared_ptr<EventChannel>> EventChannel::make(boost::asio::io_context
   CmChannel channel(rdma_create_event_channel());
   if (!channel) return last_error();
   auto self = std::make_shared<EventChannel>(context, std::shared_ptr<rdma_event_channel>(std::move(channel)));
-  self->assign(self->channel_->fd);  // the wait needs the shared_ptr
+  self->assign(self->channel_->fd);  // starts a wait, which needs the shared_ptr
   return self;
 }
 

@@ -14,7 +14,7 @@ struct CmEvent {
   rdma_cm_event_type type{};
   int status = 0;
   rdma_cm_id* id = nullptr;         ///< CONNECT_REQUEST: the new id, now owned by the handler
-  std::uint32_t inbound_reads = 0;  ///< reads that the peer wants to have outstanding here
+  std::uint32_t inbound_reads = 0;  ///< Reads that the peer wants to have outstanding at this side
   std::uint32_t outbound_reads = 0;
   std::vector<std::byte> private_data;
 };
@@ -35,10 +35,10 @@ class EventChannel final : public Watch {
   EventChannel(boost::asio::io_context& context, std::shared_ptr<rdma_event_channel> channel)
       : Watch(context), channel_(std::move(channel)) {}
   ~EventChannel() override { detach(); }
-  /// No handler is called any more; the channel stays for the ids on it.
+  /// No handler runs after this call. The channel stays open for the ids on it.
   void detach() noexcept { release(); }
 
-  /// Shared with every id on the channel, some of which may outlive the fabric (requests in other threads).
+  /// The channel is shared with every id on it. Requests in other threads may outlive the fabric.
   const std::shared_ptr<rdma_event_channel>& channel() const noexcept { return channel_; }
 
  private:

@@ -19,10 +19,10 @@ struct DeviceLimits {
   bool exact_window_bounds = false;
   bool send_with_invalidate = false;
   bool iwarp = false;  ///< RDMA Reads disclose the key of their sink to the peer
-  /// When the peer accepts, the device reports to the connector its own read depths instead of the peer's (siw).
+  /// When the peer accepts, the device reports this side's read depths to the connector instead of the peer's (siw).
   bool swapped_read_depths = false;
-  /// The sink of an RDMA Read must be writable by the peer (iWARP adapters; siw does not require it), for exactly the
-  /// sink and while the Read is outstanding.
+  /// The device requires that the peer may write to the sink of an RDMA Read (iWARP adapters; siw does not require it).
+  /// The permission is limited to exactly the sink, while the Read is outstanding.
   bool remote_writable_sinks = false;
   /// Operations posted after an RDMA Read may complete before it, so that every operation needs its own completion
   /// (siw).
@@ -32,7 +32,7 @@ struct DeviceLimits {
   bool limit_binds_always = false;
 };
 
-/// `options`, limited to the bounds that VerbsOptions states.
+/// `options`, with each value limited to the range that VerbsOptions states.
 VerbsOptions within_bounds(VerbsOptions options) noexcept;
 /// Whether this process is exempt from the limit of locked memory, on devices without limit_binds_always.
 bool may_lock_memory() noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Error handling. None: if closing fails, the descriptors stay open until the process ends.
+// Error handling. If closing fails, the descriptors stay open until the process ends.
 #include "device/open_devices.hpp"
 
 #include <fcntl.h>
@@ -7,9 +7,9 @@
 
 namespace rpcrdma::fabric::verbs {
 
-// librdmacm (rdma-core 44) closes a lost device only when it reads the list of devices, and not if the list is empty.
-// The kernel waits until these two descriptors are closed. They are replaced by others, so that their numbers stay in
-// use: the context, which remains in memory, still holds the numbers.
+// librdmacm (rdma-core 44) closes a lost device only when it reads the list of devices, and not even then if the list
+// is empty. The kernel completes the removal only when these two descriptors are closed. Other files take over their
+// numbers, because the context, which remains in memory, still contains the numbers.
 OpenDevice::~OpenDevice() {
   if (!removed_) return;
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

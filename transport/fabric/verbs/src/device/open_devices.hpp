@@ -12,18 +12,18 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// The use of one opened device by all fabrics of the process. librdmacm opens a device once for the process and keeps
-/// it open; the kernel completes the removal of a device only when it is closed. Any thread.
+/// One open device, shared by all fabrics of the process that use it. librdmacm opens a device once for the process and
+/// keeps it open, but the kernel completes the removal of a device only when the device is closed. Any thread.
 class OpenDevice {
  public:
   explicit OpenDevice(ibv_context& context) noexcept : context_(context) {}
-  /// Closes the device if it was removed. The last fabric has destroyed its objects on the device by now, except for an
-  /// rdma_cm id, which keeps the context alive.
+  /// Closes the device if it was removed. By then the last fabric has destroyed its objects on the device, except for
+  /// an rdma_cm id, which keeps the context alive.
   ~OpenDevice();
   OpenDevice(const OpenDevice&) = delete;
   OpenDevice& operator=(const OpenDevice&) = delete;
 
-  /// The kernel is removing the device, or has removed it.
+  /// To be called when the kernel is removing the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
   /// Functions that report the device's failure to the fabrics on it: the event itself arrives at only one of them.
@@ -40,7 +40,7 @@ class OpenDevice {
   std::atomic<bool> removed_{false};
 };
 
-/// The devices that librdmacm has open, as far as fabrics use them. Any thread.
+/// The devices that librdmacm has open and that fabrics use. Any thread.
 class OpenDevices {
  public:
   /// The device of `context`. The caller holds an rdma_cm id that keeps `context` alive, and releases it after the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One wait at a time; after each, drain() of the derived class runs, and the next wait starts. Asio reports
-// a readable descriptor at once, so drain() may stop early.
+// Operation. One wait is pending at a time. After each wait, drain() of the derived class runs, and the next wait
+// starts. drain() may leave events unread, because the next wait then ends at once.
 // Ownership. The wait's handler holds the watch, which thus outlives any drain() in progress.
 // Error handling. The wait fails only when cancelled, by release().
 #include "device/watch.hpp"

@@ -17,7 +17,8 @@ class Watch : public std::enable_shared_from_this<Watch> {
   virtual ~Watch() = default;
   /// Handles the pending events, or a fixed number of them.
   virtual void drain() noexcept = 0;
-  /// Makes `descriptor` non-blocking. It belongs to the caller, which calls release() before closing it.
+  /// Starts to wait on `descriptor`, and makes it non-blocking. The descriptor belongs to the caller, which must call
+  /// release() before it closes the descriptor.
   void assign(int descriptor);
   /// drain() does not start after this call.
   void release() noexcept;

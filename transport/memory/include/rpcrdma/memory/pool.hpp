@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Registered memory: slabs registered once and cut into buffers, lent as move-only RegisteredBuffers.
+// Registered memory. A pool registers slabs once, cuts them into buffers, and lends the buffers as move-only
+// RegisteredBuffers.
 //
-// Ownership. A Pool owns its slabs and must outlive the buffers it lent. Use a Pool, and give its buffers
-// back, on its fabric's thread only; any thread may fill the bytes in between.
+// Ownership. A Pool owns its slabs and must outlive the buffers it lent. Only the fabric's thread may use a Pool and
+// return buffers to it; any thread may access the bytes of a lent buffer.
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -34,15 +35,15 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   BufferRef first(std::uint32_t count) const noexcept { return ref().slice(0, count); }
   /// The bytes of ref().
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
-  /// Returns the memory to its pool, or deregisters it if it came from adopt().
+  /// Returns the memory to its pool, or deregisters it if adopt() has made this object.
   void reset() noexcept;
 
  private:
   friend class Pool;
   friend Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
   Pool* pool_ = nullptr;
-  Slab* slab_ = nullptr;                       // where the memory comes from; null after adopt()
-  std::unique_ptr<fabric::MemoryRegion> own_;  // application memory: a region of its own
+  Slab* slab_ = nullptr;                       // contains the buffer; null after adopt()
+  std::unique_ptr<fabric::MemoryRegion> own_;  // the registration of application memory, after adopt()
   BufferRef ref_;
 };
 
@@ -55,8 +56,8 @@ struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< the most bytes registered; beyond this allocate() fails
 };
 
-/// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit
-/// remains for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
+/// `wanted`, with max_octets limited by the fabric's limit of locked memory, which `pools` pools share. Half of the
+/// limit remains for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
 RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities,
                                         std::size_t pools) noexcept;
 
@@ -66,7 +67,7 @@ RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabi
 /// would otherwise exceed the bound or the limit of locked memory.
 class RPCRDMA_EXPORT Pool {
  public:
-  /// An empty pool: memory is registered when it is first needed. `fabric` outlives it.
+  /// An empty pool: memory is registered when it is first needed. `fabric` must outlive the pool.
   explicit Pool(fabric::Fabric& fabric, PoolOptions options = {});
   ~Pool();
   Pool(const Pool&) = delete;
@@ -86,7 +87,7 @@ class RPCRDMA_EXPORT Pool {
   /// Bytes of the pool that a buffer of `size` occupies.
   static std::size_t footprint(std::uint32_t size) noexcept;
 
-  /// What the pool holds now.
+  /// The present contents of the pool.
   struct Counters {
     std::size_t registered_octets = 0;  ///< bytes of all slabs
     std::size_t regions = 0;            ///< registrations

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One RPC as an asynchronous operation with a completion token (callback, use_future, use_awaitable...), for
-// programs that encode RPC messages themselves. It allocates; layers that may not allocate use Call.
+// One RPC as an asynchronous operation with a completion token (callback, use_future, use_awaitable...), for programs
+// that encode RPC messages themselves. Each operation allocates memory; code that must not allocate uses Call.
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -19,8 +19,8 @@ namespace rpcrdma::transport {
 struct CallSpec {
   /// Writes the call message, `xid` first. May run again after a reconnect, and must then write the same message.
   UniqueFunction<void(PayloadBuilder& out, std::uint32_t xid)> encode;
-  /// As in Call: the largest reply without the results, and registered memory for results that may be reduced.
-  /// That memory, like what `encode` passes to out.item(), belongs to the operation until it completes.
+  /// As in Call: the largest reply without the results, and registered memory for results that may be reduced. This
+  /// memory, and the memory that `encode` passes to out.item(), belongs to the operation until it completes.
   std::uint32_t max_reply = 1024;
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
   bool may_reduce = true;
@@ -29,8 +29,9 @@ struct CallSpec {
 
 /// A reply that owns its bytes.
 struct OwnedReply {
-  std::vector<std::byte> message;      ///< the reduced reply, its XID first
-  std::vector<std::uint32_t> results;  ///< bytes placed in each of CallSpec::results; empty: all are in `message`
+  std::vector<std::byte> message;  ///< the reduced reply, its XID first
+  std::vector<std::uint32_t>
+      results;  ///< bytes placed in each of CallSpec::results; empty: all results are in `message`
 };
 
 namespace detail {
@@ -79,7 +80,7 @@ auto async_call(Requester& requester, boost::asio::io_context& context, CallSpec
   return boost::asio::async_initiate<Token, void(error_code, OwnedReply)>(
       [&requester, &context](auto handler, CallSpec of) {
         using Operation = detail::AsyncCall<decltype(handler)>;
-        // Deletes itself in done().
+        // The operation deletes itself in done().
         auto* operation = new Operation(requester, std::move(of), std::move(handler), context.get_executor());
         requester.submit(*operation);
       },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The client side of a service: a requester on one connection at a time, which is re-established when it is lost.
+// The client side of a service: a requester on one connection at a time. A lost connection is re-established.
 #include <chrono>
 #include <memory>
 
@@ -18,13 +18,13 @@ namespace rpcrdma::transport {
 class Connection;
 struct Received;
 
-/// Takes the calls that a server sends to its client (RFC 8167). The responder implements it.
+/// Receives the calls that a server sends to its client (RFC 8167). The responder implements it.
 class RPCRDMA_EXPORT CallSink {
  public:
-  /// The client has connected or reconnected. On each connection the upper layer tells the server whether this client
-  /// accepts reverse calls.
+  /// The client has connected or reconnected. The upper layer must tell the server on each connection whether this
+  /// client accepts reverse calls.
   virtual void on_connected(Connection& /*connection*/) noexcept {}
-  /// Which reverse calls the sink accepts, for version two (xcharext-01 section 3.3).
+  /// The reverse calls that the sink accepts, for version two (xcharext-01 section 3.3).
   virtual BackwardSupport support() const noexcept { return BackwardSupport::size_limited; }
   /// A reverse call; `message` may be moved from. On the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
@@ -45,14 +45,14 @@ struct ClientOptions {
   /// Wait between attempts to connect: doubles from the first value to the last, with jitter.
   std::chrono::milliseconds first_backoff{50};
   std::chrono::milliseconds last_backoff{5000};  ///< bound of the wait
-  /// When a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
+  /// If a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
   /// re-established: the server may have vanished without closing the connection.
   std::chrono::milliseconds silence{10000};
-  /// How long a call that is cancelled or past its deadline waits for the server to stop using its memory (a transfer
-  /// in progress, a Send not accepted). After that the connection is aborted, which frees the memory at once.
+  /// The longest time that a call that is cancelled or past its deadline waits until the server stops using its memory
+  /// (a transfer in progress, a Send not accepted). Then the connection is aborted, which frees the memory at once.
   std::chrono::milliseconds grace{1000};
-  /// With VersionChoice::automatic: how long a client remembers that its server does not support version two, and does
-  /// not offer it.
+  /// With VersionChoice::automatic: if the server does not support version two, the client does not offer it again for
+  /// this time.
   std::chrono::seconds version_memory{600};
   /// Largest call message that may be sent as a Position-Zero Read chunk, in bytes.
   std::uint32_t max_long_call = 1u << 20;
@@ -60,9 +60,10 @@ struct ClientOptions {
   std::uint32_t max_waiting = 1u << 16;
 };
 
-/// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread; both
-/// outlive the client and any Call::done() in progress. Destroying the client ends the connection at once; calls still
-/// queued complete with BaseError::cancelled before the destructor returns. Call::done() may destroy the client.
+/// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread; both must
+/// outlive the client and any Call::done() in progress. Destroying the client ends the connection at once; calls that
+/// are still queued complete with BaseError::cancelled before the destructor returns. Call::done() may destroy the
+/// client.
 class RPCRDMA_EXPORT Client {
  public:
   /// A client that is not connected yet. On the fabric's thread.
@@ -76,7 +77,7 @@ class RPCRDMA_EXPORT Client {
   virtual void close(UniqueFunction<void()> handler) = 0;
   /// The error of the last failed attempt to connect; success while connected.
   virtual error_code last_error() const noexcept = 0;
-  /// Whether there is a connection now.
+  /// Whether the client is connected at present.
   virtual bool connected() const noexcept = 0;
   /// Attempts to connect at once, without a call, unless the client is connected or connecting. The attempt is over
   /// when connecting() is false; last_error() is the outcome.
@@ -85,8 +86,8 @@ class RPCRDMA_EXPORT Client {
   virtual bool connecting() const noexcept = 0;
   /// The transport characteristics of both sides, in version two. Valid as long as the client.
   virtual CharacteristicsExchange& exchange() noexcept = 0;
-  /// `sink` accepts reverse calls from now on, and outlives the client. While there is a sink, a lost connection is
-  /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
+  /// From now on, `sink` receives reverse calls. It must outlive the client. While there is a sink, a lost connection
+  /// is re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Sends calls (RFC 8166): waits for a credit, has the call encoded, plans its chunks, exposes memory, sends, matches
-// the reply, invalidates what was exposed, and only then completes the call.
+// the reply, invalidates the exposed memory, and only then completes the call.
 //
 // Threads: everything here belongs to the thread of the connection's io_context.
 #include <boost/container/small_vector.hpp>
@@ -36,12 +36,12 @@ class RPCRDMA_EXPORT Call {
   virtual void encode(PayloadBuilder& out) noexcept = 0;
   /// The call is over. On success `reply` is the reduced reply, valid only while done() runs. It has one item for each
   /// Write chunk that was offered, in order: the number of bytes placed in the chunk (0: unused) and the memory of
-  /// `results`. If no Write chunk was offered, because everything fits inline, there are no items. `reply` is null on
-  /// error. No peer can reach memory of this call any more.
+  /// `results`. If no Write chunk was offered, because everything fits inline, there are no items. On error `reply` is
+  /// null. In both cases no peer can access memory of this call any more.
   virtual void done(error_code status, const Payload* reply) noexcept = 0;
 
-  std::uint32_t xid = 0;  ///< unique among the calls in flight; Requester::next_xid() gives one
-  /// Largest possible reply payload in bytes, without the items that go to `results` (RFC 8166 section 4.3.3).
+  std::uint32_t xid = 0;  ///< unique among the calls in flight; Requester::next_xid() returns such an XID
+  /// The largest possible reply payload in bytes, without the items that `results` receives (RFC 8166 section 4.3.3).
   std::uint32_t max_reply = 1024;
   /// Memory for DDP-eligible results: for each possible result a list of registered buffers.
   /// The memory belongs to the caller of the RPC, which does not access it before done().
@@ -49,9 +49,9 @@ class RPCRDMA_EXPORT Call {
   /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4. Like the memory of
   /// `results`, it belongs to the caller. Empty: the requester takes memory from its pool.
   BufferRef reply_memory;
-  /// Tells how far the peer has written `reply_memory`. Set from the sending of the call until done() returns or the
-  /// connection is lost; null if the fabric cannot tell. The bytes that have arrived are the start of the reply only if
-  /// the reply is a Long Reply and was written in order.
+  /// Tells how far the peer has written `reply_memory`. Valid from the sending of the call until done() returns or the
+  /// connection is lost; null if the fabric does not report it. The bytes that have arrived are the start of the reply
+  /// only if the reply is a Long Reply and was written in order.
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
@@ -77,34 +77,34 @@ class RPCRDMA_EXPORT Requester {
  public:
   virtual ~Requester() = default;
 
-  /// Queues `call`, in order; it is sent as soon as there are a credit and a connection. Calls whose connection is lost
-  /// are sent again with the same XID on the next connection, until their deadline (BaseError::deadline_exceeded).
+  /// Queues `call`, in order, and sends it as soon as there are a credit and a connection. Calls whose connection is
+  /// lost are sent again with the same XID on the next connection, until their deadline (BaseError::deadline_exceeded).
   /// done() never runs inside submit().
   virtual void submit(Call& call) = 0;
-  /// Ends `call` early: what it exposes is invalidated first, then done(BaseError::cancelled) runs,
-  /// not inside this function. Does nothing if the call is over.
+  /// Ends `call` early: invalidates the memory that the call exposes, then runs done(BaseError::cancelled), but not
+  /// inside this function. Does nothing if the call is over.
   virtual void cancel(Call& call) = 0;
-  /// A new XID: counts up from a random start and skips the XIDs of calls in flight.
+  /// Returns a new XID: the next one after the last, from a random start. Skips the XIDs of calls in flight.
   virtual std::uint32_t next_xid() noexcept = 0;
 
-  /// Totals since the start; the last three are current values.
+  /// The last three are current values, the others totals since the start.
   struct Counters {
-    std::uint64_t calls = 0;                 ///< submitted
-    std::uint64_t replies = 0;               ///< received
+    std::uint64_t calls = 0;                 ///< calls submitted
+    std::uint64_t replies = 0;               ///< replies received
     std::uint64_t resent = 0;                ///< calls sent again after a reconnect
-    std::uint64_t discarded_replies = 0;     ///< unknown XID or broken header
+    std::uint64_t discarded_replies = 0;     ///< replies with an unknown XID or a malformed header
     std::uint64_t reconnects = 0;            ///< connections after the first one
-    std::uint64_t remote_invalidations = 0;  ///< by Send with Invalidate
-    std::uint64_t local_invalidations = 0;   ///< by this side
-    std::uint32_t in_flight = 0;             ///< calls without a reply
-    std::uint32_t waiting = 0;               ///< calls without a credit or a connection
+    std::uint64_t remote_invalidations = 0;  ///< windows that the peer invalidated by Send with Invalidate
+    std::uint64_t local_invalidations = 0;   ///< windows that this side invalidated
+    std::uint32_t in_flight = 0;             ///< calls sent and not answered yet
+    std::uint32_t waiting = 0;               ///< calls that wait for a credit or a connection
     std::uint32_t granted = 0;               ///< credits that the last reply granted
   };
   /// On the requester's thread.
   virtual Counters counters() const noexcept = 0;
-  /// What this side has done on all connections so far, in both directions. On the requester's thread.
+  /// The counters of this side over all connections so far, in both directions. On the requester's thread.
   virtual Traffic traffic() const noexcept { return {}; }
-  /// Nanoseconds from submit() to the arrival of the reply, of calls that were answered. Null over TCP. On the
+  /// The nanoseconds from submit() to the arrival of the reply, for calls that were answered. Null over TCP. On the
   /// requester's thread.
   virtual const Histogram* latency() const noexcept { return nullptr; }
 };

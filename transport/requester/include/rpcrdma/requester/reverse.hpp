@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Calls from a server to its client, on the connection that the client made (RFC 8167). For the responder.
+// Sends calls from a server to its client, on the connection that the client made (RFC 8167). The responder creates it.
 #include <memory>
 
 #include "rpcrdma/base/export.hpp"
@@ -12,18 +12,19 @@ class Connection;
 struct Received;
 
 /// Sends calls without chunks (RFC 8167 section 5.3), unless a client of version two has announced that it accepts
-/// chunks. A call without chunks that does not fit the inline threshold fails with TransportError::call_too_long, and a
-/// call whose largest reply does not fit fails with reply_too_long. At most 1024 calls wait. The requester ends with
-/// its connection: calls then fail with connection_lost, as a server cannot connect to its client.
+/// chunks. Without chunks, a call that exceeds the inline threshold fails with TransportError::call_too_long, and a
+/// call whose largest reply exceeds it fails with reply_too_long. At most 1024 calls wait. The requester ends with its
+/// connection: calls then fail with connection_lost, as a server cannot connect to its client.
 ///
-/// On the connection's thread. The last reference may be dropped anywhere on that thread, even in Call::done(): calls
+/// On the connection's thread. The last reference may be dropped anywhere on that thread, even in Call::done(). Calls
 /// in progress then complete with BaseError::cancelled, and the object is destroyed from the io_context.
 class RPCRDMA_EXPORT ReverseRequester : public Requester {
  public:
   static std::shared_ptr<ReverseRequester> make(Connection& connection);
 
-  /// The client has announced, through the upper layer, that it accepts calls (RFC 8167 section 6). Until then calls
-  /// fail with TransportError::reverse_disabled, and always if ConnectionOptions::reverse_credits is 0.
+  /// To be called when the client has announced, through the upper layer, that it accepts calls (RFC 8167 section 6).
+  /// Before that, calls fail with TransportError::reverse_disabled. If ConnectionOptions::reverse_credits is 0, they
+  /// always fail with this error.
   virtual void allow() noexcept = 0;
   virtual bool allowed() const noexcept = 0;
   /// False once the connection has ended. Any thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks when the handler names their destination,
-// pushes Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both sides set R).
+// writes the Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both sides set R).
 //
 // Threads: everything here belongs to the thread of the connection's io_context, IncomingCall::context().
 #include <boost/asio/io_context.hpp>
@@ -22,43 +22,43 @@ namespace rpcrdma::transport {
 
 class ReverseRequester;
 
-/// What the connection of a call has done since it was accepted.
+/// The counters of the connection of a call since the connection was accepted.
 struct ConnectionStatistics {
   std::uint64_t calls = 0;              ///< received
-  std::uint32_t calls_in_progress = 0;  ///< received and not answered
-  std::uint32_t credits = 0;            ///< granted by the next reply; 0 over TCP, which has none
+  std::uint32_t calls_in_progress = 0;  ///< calls received and not yet answered
+  std::uint32_t credits = 0;            ///< credits that the next reply grants; 0 over TCP, which has no credits
   std::size_t bulk_bytes = 0;           ///< bytes of the server's bulk budget that its calls hold
-  Characteristics characteristics{};    ///< of both sides, in version two
+  Characteristics characteristics{};    ///< the characteristics of both sides, in version two
 };
 
-/// One call being served. Pooled by the responder and lent to the handler from on_call() until the handler
-/// ends it with exactly one of send(), discard() and fail(). It survives the loss of its connection: pulls
-/// then complete with an error, and so does send(), which transmits nothing.
+/// One call being served. The responder owns it and lends it to the handler from on_call() until the handler ends it
+/// with exactly one of send(), discard() and fail(). It survives the loss of its connection: pulls then complete with
+/// an error, and so does send(), which transmits nothing.
 class RPCRDMA_EXPORT IncomingCall {
  public:
   /// The XID of the RPC.
   virtual std::uint32_t xid() const noexcept = 0;
-  /// The reduced call message. Items are the Read chunks of non-zero Position, ascending; an item's parts are empty
-  /// until it has been pulled. If the call is long (Position-Zero Read chunk), its first
-  /// ServerOptions::first_of_long_call bytes have been pulled before delivery; the payload's length is that of the
+  /// The reduced call message. Items are the Read chunks of non-zero Position, in ascending order; the parts of an item
+  /// are empty until it has been pulled. If the call is long (Position-Zero Read chunk), its first
+  /// ServerOptions::first_of_long_call bytes have been pulled before delivery; the length of the payload is that of the
   /// whole message. Valid until the call is ended.
   virtual const Payload& payload() const noexcept = 0;
-  /// The connection of the call. Valid until the call is ended, also when the connection is lost. Any thread.
+  /// The connection of the call. Valid until the call is ended, even if the connection is lost. Any thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
   /// Counters of the connection; all zero once it is lost. On the thread of context().
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
   /// Adds the time that this call takes to `latency`, in nanoseconds: from its arrival until its reply is submitted to
-  /// the fabric or to the socket. Calls that are not answered are not counted. `latency` outlives the connection. On
-  /// the thread of context().
+  /// the fabric or to the socket. Calls that are not answered are not counted. `latency` must outlive the connection.
+  /// On the thread of context().
   virtual void measure(Histogram& /*latency*/) noexcept {}
-  /// The transport characteristics of the call's connection, valid as long as the connection. Null once the connection
-  /// is lost, if the server has only version one, and over TCP. On the thread of context().
+  /// The transport characteristics of the call's connection. Valid as long as the connection. Null if the connection is
+  /// lost, if the server supports version one only, and over TCP. On the thread of context().
   virtual CharacteristicsExchange* exchange() noexcept { return nullptr; }
   /// The event loop of the connection. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
   /// Registered memory for the data of this call.
   virtual memory::Pool& pool() noexcept = 0;
-  /// True if the call came as a record of a TCP stream, not by RDMA. Any thread.
+  /// True if the call arrived as a record of a TCP stream, not by RDMA. Any thread.
   virtual bool over_tcp() const noexcept { return false; }
 
   /// The size in bytes of each Write chunk offered, in order.
@@ -68,45 +68,47 @@ class RPCRDMA_EXPORT IncomingCall {
   using Handler = UniqueFunction<void(error_code)>;
   /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent. The
   /// requests of one connection are granted in order. Peer addresses, and the connections of an address, take turns,
-  /// each up to its fair share (rpcrdma/base/budget.hpp). At most once per call. BaseError::out_of_memory if `octets`
-  /// exceeds the whole budget. `handler` may run at once.
+  /// each up to its fair share (rpcrdma/base/budget.hpp). May be called once per call. Fails with
+  /// BaseError::out_of_memory if `octets` exceeds the whole budget. `handler` may run at once.
   virtual void reserve_bulk(std::uint32_t octets, Handler handler) = 0;
-  /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid
-  /// until `handler` has run. Once per item. On success payload().items[index].parts names the data.
+  /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid until
+  /// `handler` has run. May be called once per item. On success payload().items[index].parts refers to the data.
   virtual void pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) = 0;
 
   /// Reads bytes of a long call, starting at `offset` of the message, into `destination`, registered memory that stays
-  /// valid until `handler` has run. Only for bytes beyond ServerOptions::first_of_long_call; any number of times.
+  /// valid until `handler` has run. Only for bytes beyond ServerOptions::first_of_long_call. May be called any number
+  /// of times.
   virtual void pull_rest(std::uint32_t /*offset*/, std::span<const BufferRef> /*destination*/, Handler handler) {
     handler(BaseError::invalid_argument);
   }
 
-  /// The builder of the reply message, which begins with the XID; DDP-eligible results are added by item(). Each call
-  /// of reply() starts the message over.
+  /// The builder of the reply message, which begins with the XID; item() adds a DDP-eligible result. Each call of
+  /// reply() starts the message again from its beginning.
   virtual PayloadBuilder& reply() noexcept = 0;
-  /// Whether write_ahead() is possible when the reply is `length` bytes long: the call has no Write chunk, it has a
-  /// Reply chunk in which the reply fits, and the reply does not fit inline.
+  /// Whether write_ahead() is possible for a reply of `length` bytes: the call has no Write chunk, it has a Reply chunk
+  /// in which the reply fits, and the reply does not fit inline.
   virtual bool may_write_ahead(std::uint32_t /*length*/) const noexcept { return false; }
-  /// Writes to the Reply chunk what has been added to the reply since the last write_ahead(). `handler` runs with the
-  /// outcome when that memory is no longer read; do not change the reply before then. The bytes written are part of the
-  /// reply that send() completes, but later changes to them are not sent, unless the reply is started over.
+  /// Writes to the Reply chunk the bytes that have been added to the reply since the last write_ahead(). `handler` runs
+  /// with the outcome when the fabric no longer reads that memory; do not change the reply before then. The bytes
+  /// written are part of the reply that send() completes. Later changes to them are not sent, unless reply() starts the
+  /// message again.
   virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
-  /// Sends the reply: items into the Write chunks, in order, the rest inline or into the Reply chunk. A reply that does
-  /// not fit becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply was built,
-  /// so that its builder is not ok(), the connection is ended, and the client sends the call again (section 4.5.4).
-  /// `handler` runs with the outcome when the memory given to reply().item() is free again. The CallHandler does not
-  /// use the call after send().
+  /// Sends the reply: items in the Write chunks, in order, all other bytes inline or in the Reply chunk. A reply that
+  /// does not fit becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply was
+  /// built, so that its builder is not ok(), the connection is ended, and the client sends the call again (section
+  /// 4.5.4). `handler` runs with the outcome when the memory given to reply().item() is no longer used. The CallHandler
+  /// must not use the call after send().
   virtual void send(Handler handler) = 0;
-  /// Ends the call without a reply: the client waits until its deadline. For calls that are not to be answered, not for
-  /// replies that cannot be built.
+  /// Ends the call without a reply: the client waits until its deadline. For calls that must not be answered. It is not
+  /// meant for replies that cannot be built.
   virtual void discard() = 0;
   /// Ends the call with RDMA_ERROR, ERR_CHUNK.
   virtual void fail() = 0;
 
   /// A requester for calls to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). It fails
-  /// all calls until the upper layer calls allow(), because the client has announced that it accepts calls. Null once
-  /// the connection is lost, and over a transport without a reverse direction. The requester outlives the connection
-  /// while it is referenced. Use it on the thread of context().
+  /// all calls until the upper layer calls allow(), after the client has announced that it accepts calls. Null if the
+  /// connection is lost, and over a transport without a reverse direction. A reference to the requester keeps it alive
+  /// after the connection has ended. Use it on the thread of context().
   virtual std::shared_ptr<ReverseRequester> reverse() { return {}; }
 
  protected:
@@ -116,7 +118,7 @@ class RPCRDMA_EXPORT IncomingCall {
 /// Serves calls. Shared by the connections of a thread.
 class RPCRDMA_EXPORT CallHandler {
  public:
-  /// A call has arrived: its first word is its XID, its second word is CALL. Must not block.
+  /// A call has arrived. Its first word is its XID, its second word is CALL. Must not block.
   virtual void on_call(IncomingCall& call) noexcept = 0;
 
  protected:

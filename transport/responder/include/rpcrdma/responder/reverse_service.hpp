@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A client that takes calls from its server (RFC 8167).
+// The service of a client that accepts calls from its server (RFC 8167).
 #include <memory>
 
 #include "rpcrdma/base/export.hpp"
@@ -11,22 +11,22 @@
 namespace rpcrdma::transport {
 
 /// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3), unless there is a bulk
-/// budget. Make the service on the client's thread, before the server learns that it may call. The client connects
-/// again when its connection is lost.
+/// budget. Make the service on the client's thread, before the client announces to the server that it accepts calls.
+/// While the service exists, the client connects again when its connection is lost.
 class RPCRDMA_EXPORT ReverseService {
  public:
-  /// Takes the server's calls to `client` and hands them to `handler`. The service and `handler` outlive the client.
-  /// Grants up to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may
-  /// submit the call that tells the server that reverse calls are accepted there. `bulk_budget`: bytes of chunks that
-  /// all calls together may hold at once. If it is not 0, a connection of version two announces BKRQSUP_GENL, and calls
-  /// may have chunks of up to this size.
+  /// Passes the server's calls to `client` to `handler`. The service and `handler` must outlive the client. Grants up
+  /// to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may submit
+  /// the call that announces to the server that reverse calls are accepted there. `bulk_budget`: the most bytes of
+  /// chunks that all calls together may hold at once. If it is not 0, a connection of version two announces
+  /// BKRQSUP_GENL, and calls may have chunks of up to this size.
   static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
                                               UniqueFunction<void()> connected = {}, std::uint32_t bulk_budget = 0);
   virtual ~ReverseService() = default;
-  /// Calls that the handler has not ended, or whose replies are being sent.
+  /// The number of calls that the handler has not ended, or whose replies are being sent.
   virtual std::size_t calls() const noexcept = 0;
-  /// After the client has been destroyed: runs `over`, which may destroy the service, when no call is left. `over` runs
-  /// from the io_context, or at once if there has never been a connection.
+  /// To be called after the client has been destroyed. Runs `over`, which may destroy the service, when no call is
+  /// left: from the io_context, or at once if there has never been a connection.
   virtual void retire(UniqueFunction<void()> over) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The server side: listeners, the connections that they accept, distributed over threads, and their limits.
+// The server side: listeners, the accepted connections, which are distributed over threads, and their limits.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <limits>
@@ -20,92 +20,94 @@ namespace rpcrdma::transport {
 /// Parameters of a server's connections, and its limits.
 struct ServerOptions {
   ConnectionOptions connection;  ///< negotiated with each client
-  /// At a limit a new connection replaces the connection that has been idle longest, or is rejected.
+  /// At a limit a new connection replaces the connection that has been idle longest; if none is idle, it is rejected.
   std::uint32_t max_connections = 1024;
-  std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, whatever the port
-  /// A connection without a call for this long is idle: it may be evicted. Clients reconnect when they have a call.
+  std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, over all its ports
+  /// A connection without a call for this time is idle and may be evicted. Its client reconnects when it has a call.
   std::chrono::milliseconds idle_grace{10000};  ///< also the time after which idle pool memory is unmapped
-  /// Bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once; peer addresses and their
-  /// connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their own, a quarter as large
-  /// but at least `max_chunk`.
+  /// The most bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once. Peer addresses and
+  /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their own, a quarter as
+  /// large but at least `max_chunk`.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Largest Read chunk, long call, Write or Reply chunk that is served, in bytes; no RFC sets this limit.
   std::uint32_t max_chunk = (1u << 20) + 65536;
-  /// Bytes of a long call that are pulled before it is delivered, at least 8; the handler pulls the rest with
-  /// pull_rest(). A long call with other Read chunks is pulled completely.
+  /// The number of bytes of a long call that are pulled before the call is delivered, at least 8. The handler pulls the
+  /// rest with pull_rest(). A long call with other Read chunks is always pulled completely.
   std::uint32_t first_of_long_call = std::numeric_limits<std::uint32_t>::max();
-  /// The most segments in one header; RFC 8267 section 6.4.2 asks for support of 16 in each of four chunks.
+  /// The most segments in one header. RFC 8267 section 6.4.2 asks for support of 16 segments in each of four chunks.
   /// [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
   /// A connection is ended when the peer has answered no RDMA Read, or has accepted no Write and no Send, for this
   /// long. Until then the connection may hold a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
-  /// This limit applies instead while another connection, which holds no bulk memory itself, waits for memory that the
+  /// Replaces progress_timeout while another connection, which holds no bulk memory itself, waits for memory that the
   /// silent connection holds.
   std::chrono::milliseconds pressed_timeout{2000};
 };
 
-/// One thread's share of the server. All objects that it names outlive the Server. Each worker's io_context is run by
-/// one thread. Receives take up to an eighth of the pool; when this part is used up, clients are granted fewer credits
-/// than they ask for.
+/// One thread's share of the server. All objects that it names must outlive the Server. One thread runs each worker's
+/// io_context. Receives take up to an eighth of the pool; when this part is used up, clients are granted fewer credits
+/// than they request.
 struct Worker {
   fabric::Fabric* fabric = nullptr;  ///< its io_context is the worker's event loop
-  memory::Pool* pool = nullptr;      ///< of that fabric
+  memory::Pool* pool = nullptr;      ///< a pool of that fabric
   CallHandler* handler = nullptr;    ///< serves the calls
 };
 
-/// One connection of a server, as it is now.
+/// The present state of one connection of a server.
 struct ConnectionReport {
   fabric::Endpoint peer;             ///< the client's address
   std::string_view fabric;           ///< the name of the provider
-  std::chrono::milliseconds age{0};  ///< since the connection was accepted
-  std::uint32_t version = 1;         ///< of RPC-over-RDMA
-  std::uint32_t inline_send = 0;     ///< bytes: the largest Send of the server
-  std::uint32_t inline_receive = 0;  ///< bytes: the largest Send of the client
+  std::chrono::milliseconds age{0};  ///< the time since the connection was accepted
+  std::uint32_t version = 1;         ///< the version of RPC-over-RDMA
+  std::uint32_t inline_send = 0;     ///< the largest Send of the server, in bytes
+  std::uint32_t inline_receive = 0;  ///< the largest Send of the client, in bytes
   bool remote_invalidation = false;  ///< replies are sent with Send with Invalidate
   ConnectionStatistics statistics;   ///< calls, credits, bulk memory
-  Traffic traffic;                   ///< since the connection was accepted
+  Traffic traffic;                   ///< the counters since the connection was accepted
 };
 
-/// What one worker of a server has done.
+/// The counters of one worker of a server.
 struct WorkerReport {
-  Traffic traffic;                        ///< of all its connections since the start, ended ones included
-  std::size_t connections = 0;            ///< open now
+  Traffic traffic;              ///< the sum over all connections since the start, including those that have ended
+  std::size_t connections = 0;  ///< the number of open connections
   std::vector<ConnectionReport> busiest;  ///< the connections that have sent the most calls, in descending order
 };
 
-/// Made, used and destroyed while the workers' threads run (or before they start); its functions may be
-/// called from any thread.
+/// May be made, used and destroyed while the workers' threads run, or before they start. Its functions may be called
+/// from any thread.
 class RPCRDMA_EXPORT Server {
  public:
-  /// `workers` must not be empty. Listeners live on the first worker; connections go to all workers in turn.
+  /// `workers` must not be empty. The listeners belong to the first worker; connections are assigned to all workers in
+  /// turn.
   static std::unique_ptr<Server> make(const std::vector<Worker>& workers, ServerOptions options, Log log);
   /// Destroy the server only after close() has completed, or when no worker thread runs any more.
   virtual ~Server() = default;
 
   /// Starts to listen; `handler` runs on the first worker's thread with the address, or the error.
   virtual void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) = 0;
-  /// Stops listening, lets calls in progress end until `deadline`, then ends the connections. `handler` runs
-  /// on the first worker's thread.
+  /// Stops listening, waits until `deadline` for calls in progress, then ends the connections. `handler` runs on the
+  /// first worker's thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
   /// Totals since the start, over all workers.
   struct Counters {
-    std::uint32_t connections = 0;       ///< open now
-    std::uint64_t accepted = 0;          ///< connections
-    std::uint64_t refused = 0;           ///< connections beyond a limit
-    std::uint64_t calls = 0;             ///< received
-    std::uint64_t errors_sent = 0;       ///< RDMA_ERROR
-    std::uint64_t discarded = 0;         ///< messages too short, RDMA_DONE, RDMA_ERROR
-    std::uint64_t invalidated = 0;       ///< replies by Send with Invalidate
-    std::size_t bulk_in_use = 0;         ///< bytes
-    std::size_t receive_octets = 0;      ///< registered for receives and sends of connections
+    std::uint32_t connections = 0;       ///< the number of open connections
+    std::uint64_t accepted = 0;          ///< connections accepted
+    std::uint64_t refused = 0;           ///< connections refused at a limit
+    std::uint64_t calls = 0;             ///< calls received
+    std::uint64_t errors_sent = 0;       ///< RDMA_ERROR messages sent
+    std::uint64_t discarded = 0;         ///< messages dropped: too short, RDMA_DONE, RDMA_ERROR
+    std::uint64_t invalidated = 0;       ///< replies sent by Send with Invalidate
+    std::size_t bulk_in_use = 0;         ///< bytes held of the bulk budgets
+    std::size_t receive_octets = 0;      ///< bytes registered for the receives of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receives
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;
-  /// What worker `index` has done, with at most `most_connections` connections. On the thread of that worker.
+  /// The counters of worker `index`, with at most `most_connections` connections in detail. On the thread of that
+  /// worker.
   virtual WorkerReport report(std::size_t index, std::size_t most_connections) const = 0;
 };
 

@@ -5,8 +5,8 @@
 
 namespace rpcrdma::wire {
 
-/// What a receiver found wrong with an RPC-over-RDMA header. Which of these are answered, and by what,
-/// depends on the receiver's role (RFC 8166 section 4.5):
+/// The errors that a receiver may find in an RPC-over-RDMA header. The answer depends on the receiver's role (RFC 8166
+/// section 4.5):
 ///
 ///     error               as Responder             as Requester
 ///     too_short           discard                  discard
@@ -20,15 +20,16 @@ namespace rpcrdma::wire {
 ///     bad_error           discard                  discard
 ///     bad_direction       RDMA_ERROR, ERR_CHUNK    discard
 ///     bad_option          RDMA_ERROR, ERR_CHUNK    discard
-///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard, unless it serves reverse calls
+///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard
 ///
-/// answered_with() below implements this table.
+/// A Requester that serves reverse calls answers `unsupported_option` as a Responder does. answered_with() implements
+/// the column of the Responder.
 enum class WireError {
   too_short = 1,      ///< shorter than the smallest header of its kind
   bad_version,        ///< a version that this receiver does not accept
   bad_procedure,      ///< rdma_proc is no procedure of the version
   bad_chunks,         ///< truncated or garbled chunk lists, or an RDMA_NOMSG without chunks
-  too_many_segments,  ///< well-formed as far as seen, but beyond the receiver's own limit (the RFC sets none)
+  too_many_segments,  ///< well-formed so far, but with more segments than the receiver accepts (the RFC sets no limit)
   xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
   obsolete_msgp,      ///< RDMA_MSGP (section 4.6.1)
   obsolete_done,      ///< RDMA_DONE (section 4.6.2)

@@ -2,8 +2,8 @@
 #pragma once
 // The RPC-over-RDMA header: version one (RFC 8166 sections 4.1 and 4.2), and version two in the form of
 // draft-cel-nfsv4-rpcrdma-version-two-01 section 4.2, called v2-01 below. Version two adds a direction and optional
-// messages. Later drafts assign other codes under the same version number: this form is the profile xcharext-01, which
-// both sides are configured for. No I/O; any thread.
+// messages. Later drafts assign other codes under the same version number. Both sides must therefore be configured for
+// this form, the profile xcharext-01. No I/O; any thread.
 #include <cstddef>
 #include <cstdint>
 
@@ -18,65 +18,65 @@ inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kVersionTwo = 2;
 /// The inline threshold of version two in both directions, unless a peer announces another (v2-01 section 2.3); bytes.
 inline constexpr std::uint32_t kVersionTwoThreshold = 4096;
-/// An RDMA_MSG or RDMA_NOMSG header of version one without chunks, in bytes (section 4.5). Version two has one word
-/// more.
+/// The size of an RDMA_MSG or RDMA_NOMSG header of version one without chunks, in bytes (section 4.5). A header of
+/// version two has one more word.
 inline constexpr std::size_t kMinHeader = 28;
 constexpr std::size_t min_header(std::uint32_t version) noexcept {
   return kMinHeader + (version >= kVersionTwo ? 4 : 0);
 }
-/// The part that is the same in every version: XID, version, credits, procedure.
+/// The size of the part that all versions share: XID, version, credits, procedure.
 inline constexpr std::size_t kFixedPart = 16;
 
-/// msgp and done are obsolete (section 4.6); optional is RDMA2_OPTIONAL.
+/// `msgp` and `done` are obsolete (section 4.6). `optional` is RDMA2_OPTIONAL, which only version two has.
 enum class Procedure : std::uint32_t { msg = 0, nomsg = 1, msgp = 2, done = 3, error = 4, optional = 5 };
-/// In version two chunk is RDMA2_ERR_BAD_HEADER; only version two has invalid_option.
+/// `chunk` is ERR_CHUNK in version one and RDMA2_ERR_BAD_HEADER in version two. Version one has no `invalid_option`.
 enum class ErrorKind : std::uint32_t { vers = 1, chunk = 2, invalid_option = 3 };
 /// The direction of a version two message, with the values of an RPC message's msg_type (RFC 5531 section 9).
 enum class Direction : std::uint32_t { call = 0, reply = 1 };
 
 /// One header. Reused from message to message: clear() and decode() keep the capacity of its lists.
 struct Header {
-  std::uint32_t xid = 0;             ///< of the RPC message (section 4.2.1), or of the optional message
+  std::uint32_t xid = 0;             ///< the XID of the RPC message (section 4.2.1), or of the optional message
   std::uint32_t version = kVersion;  ///< an RDMA_ERROR repeats the version of the message that it answers
   std::uint32_t credits = 1;         ///< requested in a call, granted in a reply (section 4.2.3)
   Procedure procedure = Procedure::msg;
-  ChunkLists chunks;                        ///< of msg and nomsg
-  ErrorKind error = ErrorKind::chunk;       ///< of error
-  std::uint32_t lowest_version = kVersion;  ///< of error, with ErrorKind::vers
+  ChunkLists chunks;                        ///< for `msg` and `nomsg`
+  ErrorKind error = ErrorKind::chunk;       ///< for `error`
+  std::uint32_t lowest_version = kVersion;  ///< for `error` of ErrorKind::vers: the versions that the sender supports
   std::uint32_t highest_version = kVersion;
   // Version two only.
-  Direction direction = Direction::call;  ///< of msg, nomsg and optional; an error is always a reply
-  std::uint32_t option_type = 0;          ///< of optional: a v2::OptionType
-  Octets option;                          ///< of optional: its content; after decode() it refers to the message
+  Direction direction = Direction::call;  ///< for `msg`, `nomsg` and `optional`; an `error` is always a reply
+  std::uint32_t option_type = 0;          ///< for `optional`: a v2::OptionType
+  Octets option;                          ///< for `optional`: its content; decode() makes it refer to the message
 
   void clear() noexcept;
 };
 bool operator==(const Header& a, const Header& b) noexcept;
 
 struct DecodeLimits {
-  /// Segments in all lists together. The RFC sets no limit but the size of a message.
+  /// The most segments in all lists together. The RFC sets no limit but the size of a message.
   std::size_t max_segments = 4096;
-  /// Other versions are refused.
+  /// The accepted range; decode() refuses other versions with WireError::bad_version.
   std::uint32_t lowest_version = kVersion;
   std::uint32_t highest_version = kVersion;
 };
 
-/// The length of the decoded header in bytes (the payload follows it), or a WireError. On error the fields of the
-/// fixed part are still set if the message has 16 bytes: an answer needs them.
+/// The length of the decoded header in bytes, or a WireError. The payload follows the header. If the message has at
+/// least 16 bytes, decode() sets the fields of the fixed part even on error: an answer needs them.
 using DecodeResult = boost::system::result<std::size_t, WireError>;
 
 /// Decodes the header in front of `message`. Success means one of:
 /// - RDMA_MSG, whose payload begins with the XID and, in version two, continues with the direction;
 /// - RDMA_NOMSG with a chunk;
-/// - RDMA_ERROR of any version, as an answer repeats the version that it refuses;
+/// - RDMA_ERROR of any version, because an RDMA_ERROR repeats the version that its sender refuses;
 /// - in version two, RDMA2_OPTIONAL of any type.
 ///
 /// Never reads past `message`, and never grows a list beyond the segments that the message can hold.
 DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits = {});
 
-/// Bytes written, or BaseError::buffer_overflow; BaseError::invalid_argument for RDMA_MSGP and RDMA_DONE, which are
-/// never sent (section 4.6), for an RDMA_NOMSG without chunks, and for a procedure or error that the header's version
-/// does not have.
+/// Returns the number of bytes written. Fails with BaseError::buffer_overflow if `out` is too small. Fails with
+/// BaseError::invalid_argument for RDMA_MSGP and RDMA_DONE, which are never sent (section 4.6), for an RDMA_NOMSG
+/// without chunks, and for a procedure or error that the header's version does not have.
 Result<std::size_t> encode(const Header& header, MutableOctets out) noexcept;
 
 /// The size that encode() would write, counted by the encoder itself. 0 for a header that encode() refuses.

@@ -10,9 +10,9 @@
 
 namespace rpcrdma::wire {
 
-/// The least inline threshold; also the threshold that holds without private data (RFC 8166 section 3.3.3).
+/// The smallest inline threshold, which is also the threshold without private data (RFC 8166 section 3.3.3).
 inline constexpr std::uint32_t kMinThreshold = 1024;
-/// The largest size that private data can name (RFC 8797 section 4.2).
+/// The largest size that private data can encode (RFC 8797 section 4.2).
 inline constexpr std::uint32_t kMaxThreshold = 262144;
 inline constexpr std::size_t kPrivateDataSize = 8;
 
@@ -29,12 +29,12 @@ std::uint32_t advertised_size(std::uint32_t size) noexcept;
 
 std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept;
 
-/// Searches for the format identifier at any offset, aligned or not (section 5.2). Empty when the structure is absent,
-/// of an unknown version, or cut short; the receiver then assumes PrivateData{}.
+/// Searches for the format identifier at any offset, aligned or not (section 5.2). Returns nothing if the structure is
+/// absent, has an unknown version, or is cut short; the receiver then assumes PrivateData{}.
 std::optional<PrivateData> find_private_data(Octets received) noexcept;
 
-/// Inline thresholds of one connection, as one side sees them: bytes of one Send, header included. The same
-/// holds for both roles and for both directions of calls.
+/// Inline thresholds of one connection, as one side sees them: bytes of one Send, header included. They apply to both
+/// roles and to both directions of calls.
 struct Thresholds {
   std::uint32_t send = kMinThreshold;
   std::uint32_t receive = kMinThreshold;

@@ -3,14 +3,14 @@
 // A link of IP over reliable connections (RFC 4755) between a packet device and the neighbours that a fabric reaches.
 //
 // Operation. Packets are read from the device into registered memory, encapsulated in place, and sent over one
-// connection to the neighbour that has their destination address; the connection is made when the first packet needs
-// it. Received packets are written to the device from the memory into which the fabric has placed them.
+// connection to the neighbour that has their destination address. The first packet for a neighbour makes the
+// connection. Received packets are written to the device from the memory into which the fabric has placed them.
 //
-// Addresses. The fabrics have no UD queue pairs. The port at which an interface listens takes the place of its UD queue
-// pair number; its IP address on the fabric takes the place of its GID; a neighbour table takes the place of ARP and
-// neighbour discovery (docs/ipoib.md).
+// Addresses. The fabrics have no UD queue pairs. The port at which an interface listens replaces its UD queue pair
+// number, its IP address on the fabric replaces its GID, and a neighbour table replaces ARP and neighbour discovery
+// (docs/ipoib.md).
 //
-// Threads. Everything on the fabric's thread.
+// Threads. The fabric's thread only.
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -39,9 +39,9 @@ struct LinkOptions {
   std::chrono::milliseconds idle{300'000};
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{3000};
-  /// How long the device is not read because a peer has no room. After that time, packets for this peer are dropped
-  /// until it has room. While several peers have packets, the limit applies to the sum of the stops of one peer: each
-  /// stop that is longer than 5 ms uses up a part of it, and a tenth of the time that passes is added back.
+  /// The longest time that reading the device stops because a peer has no room. After that time, packets for this peer
+  /// are dropped until it has room. While several peers have packets, the limit applies to the sum of the stops of one
+  /// peer: each stop that is longer than 5 ms uses up a part of it, and a tenth of the time that passes is added back.
   std::chrono::milliseconds stall{200};
   /// Bounds of the time between two attempts to connect to a peer.
   std::chrono::milliseconds first_retry{50};
@@ -54,27 +54,28 @@ struct LinkOptions {
 
 class Link {
  public:
-  /// `fabric` and `device` outlive the link. Fails if there is no memory for a packet.
+  /// `fabric` and `device` must outlive the link. Fails if there is no memory for a packet.
   static Result<std::unique_ptr<Link>> make(fabric::Fabric& fabric, PacketDevice& device, LinkOptions options, Log log);
   /// Ends all connections at once. Do not call it within a callback of the fabric or the device.
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// Accepts connections at `local`, by which peers know this interface: it must not be a wildcard address. Returns
-  /// `local` with its port.
+  /// Accepts connections at `local`, by which peers identify this interface: it must not be a wildcard address. Returns
+  /// `local` with its actual port.
   Result<fabric::Endpoint> listen(const fabric::Endpoint& local);
-  /// The neighbour whose link listens at `peer` has these addresses; the longest prefix that matches an address counts.
+  /// The neighbour whose link listens at `peer` has these addresses. The longest prefix that matches an address
+  /// determines its neighbour.
   void add_neighbour(const IpPrefix& addresses, const fabric::Endpoint& peer);
-  /// Begins to read the device. `failed` runs if the device fails for good.
+  /// Begins to read the device. `failed` runs if the device fails permanently.
   void start(UniqueFunction<void(error_code why)> failed);
   /// Stops listening and reading, and closes all connections cleanly; then `done` runs, from the io_context.
   void close(UniqueFunction<void()> done);
 
   const Statistics& statistics() const noexcept;
-  /// Connections that exist now, in any state.
+  /// The number of connections that exist now, in any state.
   std::size_t connections() const noexcept;
-  /// Registered memory.
+  /// The size of the registered memory.
   std::size_t registered_bytes() const noexcept;
 
  private:

@@ -14,12 +14,12 @@ namespace rpcrdma::ipoib {
 /// values.
 struct Offload {
   enum class Cut : std::uint8_t { none, tcp, udp };
-  /// Unless `none`, the packet is to be cut into segments. Each has the packet's headers and `cut_size` bytes of its
-  /// payload; the last segment may have fewer.
+  /// Unless `none`, the packet must be cut into segments. Each segment has the packet's headers and `cut_size` bytes of
+  /// its payload; the last segment may have fewer.
   Cut cut = Cut::none;
   std::uint16_t cut_size = 0;
-  /// Whether the checksum is incomplete. It covers the packet from `checksum_start` on; its field, `checksum_offset`
-  /// bytes after that, holds the sum of the pseudo header.
+  /// Whether the checksum is incomplete. The checksum covers the packet from `checksum_start` on. Its field,
+  /// `checksum_offset` bytes after `checksum_start`, holds the sum of the pseudo header.
   bool checksum = false;
   std::uint16_t checksum_start = 0;
   std::uint16_t checksum_offset = 0;
@@ -34,9 +34,10 @@ class PacketDevice {
   virtual ~PacketDevice() = default;
   /// Calls `ready` once, from the io_context, when a packet can be read. Only one wait is permitted at a time.
   virtual void wait(UniqueFunction<void()> ready) = 0;
-  /// Reads one packet and returns its size; 0 if there is none now. Bytes that `out` cannot hold go to `rest`.
+  /// Reads one packet and returns its size; 0 if there is no packet now. Bytes for which `out` has no room are written
+  /// to `rest`.
   virtual Result<std::size_t> read(MutableOctets out, MutableOctets rest, Offload& offload) noexcept = 0;
-  /// Passes one packet, which may stand for several, to the stack. False if the stack did not take it.
+  /// Passes one packet, which may stand for several, to the stack. False if the stack did not accept it.
   virtual bool write(std::span<const Octets> parts, const Offload& offload) noexcept = 0;
 };
 

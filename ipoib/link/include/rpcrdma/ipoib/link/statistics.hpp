@@ -5,7 +5,7 @@
 
 namespace rpcrdma::ipoib {
 
-/// What a link has done so far. A packet that is lost counts under exactly one reason.
+/// The counters of a link. A lost packet is counted under exactly one reason.
 struct Statistics {
   std::uint64_t sent = 0;            ///< packets given to the fabric
   std::uint64_t sent_bytes = 0;      ///< bytes of these packets, without encapsulation
@@ -13,25 +13,26 @@ struct Statistics {
   std::uint64_t received_bytes = 0;  ///< bytes of these packets, without encapsulation
   std::uint64_t cut = 0;             ///< packets from the stack that were cut; `sent` counts the pieces
   std::uint64_t joined = 0;          ///< packets passed to the stack that were joined; `received` counts the pieces
-  std::uint64_t pauses = 0;          ///< times that reading the device stopped because a peer had no room
+  std::uint64_t pauses = 0;          ///< how often reading the device stopped because a peer had no room
 
   std::uint64_t multicast = 0;     ///< packets from the stack to groups, which need UD
   std::uint64_t no_neighbour = 0;  ///< packets from the stack to addresses that no neighbour has
-  std::uint64_t unreachable = 0;   ///< packets from the stack to a neighbour that could not be connected
-  std::uint64_t too_big = 0;       ///< packets from the stack above the MTU of the connection
+  std::uint64_t unreachable = 0;   ///< packets from the stack to a neighbour to which no connection could be made
+  std::uint64_t too_big = 0;       ///< packets from the stack larger than the MTU of the connection
   std::uint64_t stalled = 0;       ///< packets from the stack to a peer that has had no room for too long
   std::uint64_t lost = 0;          ///< packets whose connection ended before they were sent
   std::uint64_t invalid = 0;       ///< packets from the stack that are not IP
 
-  std::uint64_t bad_frames = 0;   ///< received: shorter than its headers, or not of the type that the header names
-  std::uint64_t bad_types = 0;    ///< received: of a type that does not belong on a connection
-  std::uint64_t bad_sources = 0;  ///< received: with a source address that is not the peer's
-  std::uint64_t not_taken = 0;    ///< received: not accepted by the stack
+  std::uint64_t bad_frames =
+      0;  ///< received frames that are shorter than their headers, or not of the type that the header names
+  std::uint64_t bad_types = 0;    ///< received frames of a type that is not permitted on a connection
+  std::uint64_t bad_sources = 0;  ///< received packets with a source address that is not the peer's
+  std::uint64_t not_taken = 0;    ///< received packets that the stack did not accept
 
   std::uint64_t connected = 0;          ///< connections made by a request of this side
   std::uint64_t accepted = 0;           ///< connections made by a request of a peer
-  std::uint64_t rejected = 0;           ///< own requests that a peer rejected
-  std::uint64_t failed = 0;             ///< own requests that failed otherwise
+  std::uint64_t rejected = 0;           ///< requests of this side that a peer rejected
+  std::uint64_t failed = 0;             ///< requests of this side that failed for another reason
   std::uint64_t refused_crossing = 0;   ///< requests refused because they crossed a request of this side
   std::uint64_t refused_unknown = 0;    ///< requests refused from link-layer addresses that no neighbour has
   std::uint64_t refused_mtu = 0;        ///< requests refused because of their Receive MTU
@@ -40,7 +41,7 @@ struct Statistics {
   std::uint64_t ended = 0;              ///< connections that have ended
   std::uint64_t idle = 0;               ///< ended connections that this side closed because they were idle
 
-  /// "name=value name=value ..."
+  /// The counters as "name=value name=value ...".
   std::string text() const;
 };
 

@@ -14,8 +14,8 @@ namespace rpcrdma::ipoib {
 
 struct TunOptions {
   std::string name{};                 ///< empty: the kernel chooses; "%d" in it becomes a number
-  std::uint32_t mtu = 0;              ///< of the device
-  std::vector<IpPrefix> addresses{};  ///< of this host; the prefix becomes a route to the device
+  std::uint32_t mtu = 0;              ///< the MTU of the device
+  std::vector<IpPrefix> addresses{};  ///< addresses of this host; each prefix becomes a route to the device
   bool offload = true;                ///< whether the stack leaves checksums and segmentation to this device
 };
 
@@ -29,7 +29,8 @@ class Tun final : public PacketDevice {
 
   void wait(UniqueFunction<void()> ready) override;
   Result<std::size_t> read(MutableOctets out, MutableOctets rest, Offload& offload) noexcept override;
-  /// `packet` has at most 128 parts. The first begins with the headers, and has all of them if the packet is to be cut.
+  /// `packet` has at most 128 parts. The first part begins with the headers, and contains all headers if the packet
+  /// must be cut.
   bool write(std::span<const Octets> packet, const Offload& offload) noexcept override;
 
  private:

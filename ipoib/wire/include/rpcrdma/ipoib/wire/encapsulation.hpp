@@ -11,7 +11,7 @@ namespace rpcrdma::ipoib {
 
 inline constexpr std::size_t kHeaderSize = 4;
 
-/// What a frame contains: values of the EtherType registry.
+/// The type of a frame's payload: values of the EtherType registry.
 enum class FrameType : std::uint16_t {
   ipv4 = 0x0800,
   arp = 0x0806,   ///< over UD only
@@ -25,14 +25,14 @@ enum class FrameType : std::uint16_t {
 /// Writes the header of a frame to its first four bytes.
 void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexcept;
 
-/// The type of a frame, perhaps one that FrameType does not name; nothing if the frame is shorter than the header.
+/// The type of a frame, which may have no name in FrameType; nothing if the frame is shorter than the header.
 std::optional<FrameType> decode_header(Octets frame) noexcept;
 
-/// Flow control: the total number of packets that the receiver of this message is permitted to send on the connection,
-/// modulo 2^32. Not part of RFC 4755.
+/// The size of a credit message, for flow control. It carries the total number of packets that its receiver may send on
+/// the connection, modulo 2^32. Not part of RFC 4755.
 inline constexpr std::size_t kCreditFrameSize = kHeaderSize + 4;
 void encode_credit(std::uint32_t limit, std::span<std::byte, kCreditFrameSize> out) noexcept;
-/// Nothing unless `frame` is exactly one such message.
+/// Returns nothing unless `frame` is exactly one credit message.
 std::optional<std::uint32_t> decode_credit(Octets frame) noexcept;
 
 }  // namespace rpcrdma::ipoib

@@ -20,22 +20,22 @@ using Gid = std::array<std::byte, 16>;
 /// The address that names an interface on the link.
 struct LinkAddress {
   bool reliable_connected = false;    ///< RC: the interface supports the reliable connected mode
-  bool unreliable_connected = false;  ///< UC: it supports the unreliable connected mode
-  std::uint32_t qpn = 0;              ///< of the interface's UD queue pair, 24 bits
-  Gid gid{};                          ///< of the interface's port
+  bool unreliable_connected = false;  ///< UC: the interface supports the unreliable connected mode
+  std::uint32_t qpn = 0;              ///< number of the interface's UD queue pair, 24 bits
+  Gid gid{};                          ///< GID of the interface's port
 
   friend bool operator==(const LinkAddress&, const LinkAddress&) = default;
 };
 
 std::array<std::byte, kLinkAddressSize> encode(const LinkAddress& address) noexcept;
-/// Returns nothing unless there are exactly 20 octets.
+/// Returns nothing unless `octets` has exactly 20 bytes.
 std::optional<LinkAddress> decode_link_address(Octets octets) noexcept;
 
 /// Compares QPN and GID from the most significant byte to the least, without the flags (RFC 4755 section 3.3).
 std::strong_ordering compare_without_flags(const LinkAddress& one, const LinkAddress& other) noexcept;
 
-/// Whether to accept a request that arrives from an interface to which a request is outstanding: exactly one of
-/// the two sides does, so that crossing requests make one connection (RFC 4755 section 3.3).
+/// Whether to accept a request from an interface to which this side has a request outstanding. Exactly one of the two
+/// sides accepts, so that crossing requests make one connection (RFC 4755 section 3.3).
 bool accepts_crossing_request(const LinkAddress& local, const LinkAddress& remote) noexcept;
 
 }  // namespace rpcrdma::ipoib

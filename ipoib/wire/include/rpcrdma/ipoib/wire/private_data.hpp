@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The private data of connection set-up (RFC 4755 section 6), and what follows from it. No I/O; any thread.
+// The private data of connection set-up (RFC 4755 section 6), and the MTU that results from it. No I/O; any thread.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,42 +21,42 @@ inline constexpr std::uint32_t kMaxReceiveMtu = 1u << 31;
 /// Why a request is rejected.
 enum class Refusal : std::uint8_t {
   none = 0,     ///< the message is not a rejection
-  crossing,     ///< the sender's own request is to be used (RFC 4755 section 3.3)
+  crossing,     ///< the sender's own request takes precedence (RFC 4755 section 3.3)
   unknown,      ///< the requester is no neighbour of the sender
   receive_mtu,  ///< the requester's Receive MTU has no room for a packet
-  busy,         ///< the sender has no room for a connection now
+  busy,         ///< the sender has no room for another connection now
   malformed,    ///< the private data of the request cannot be used
   last = malformed,
 };
 
-/// What this project adds behind the eight bytes, where other implementations have padding: one byte 0xce, the reason
-/// of a rejection, and the number of packets that the receiver of this message may send at first.
+/// The extension of this project after the eight bytes, where other implementations have padding: one byte 0xce, the
+/// reason of a rejection, and the number of packets that the receiver of this message may send at first.
 ///
-/// A Send that finds no Receive is fatal on iWARP, and RFC 4755 has no flow control: between two peers that announce
-/// this extension, credits (encapsulation.hpp) bound the packets that are outstanding.
+/// A Send that finds no Receive is fatal on iWARP, and RFC 4755 has no flow control. Between two peers that announce
+/// this extension, credits (encapsulation.hpp) limit the packets that are outstanding.
 struct Extension {
   Refusal refusal = Refusal::none;
   std::uint16_t credits = 0;  ///< 0 in a rejection only
   friend bool operator==(const Extension&, const Extension&) = default;
 };
 
-/// What one side announces of itself in each message of connection set-up.
+/// The values that one side announces in each message of connection set-up.
 struct PrivateData {
-  std::uint32_t qpn = 0;                 ///< of its UD queue pair, 24 bits
-  std::uint32_t receive_mtu = 0;         ///< the largest message that it receives, header included
+  std::uint32_t qpn = 0;                 ///< number of its UD queue pair, 24 bits
+  std::uint32_t receive_mtu = 0;         ///< the largest message that the side receives, header included
   std::optional<Extension> extension{};  ///< absent if the sender is another implementation
   friend bool operator==(const PrivateData&, const PrivateData&) = default;
 };
 
-/// The size of what encode() has written.
+/// The number of bytes that encode() writes before the zeros.
 std::size_t encoded_size(const PrivateData& data) noexcept;
-/// 8 or 12 bytes, then zeros.
+/// Returns 8 or 12 bytes, then zeros.
 std::array<std::byte, kExtendedPrivateDataSize> encode(const PrivateData& data) noexcept;
-/// Nothing if `received` has less than eight bytes.
+/// Returns nothing if `received` has less than eight bytes.
 std::optional<PrivateData> decode_private_data(Octets received) noexcept;
 
-/// The largest packet on a connection between two sides with these Receive MTUs (RFC 4755 section 5.1). Nothing if
-/// one of them has no room behind the encapsulation header.
+/// The largest packet on a connection between two sides with these Receive MTUs (RFC 4755 section 5.1). Nothing if one
+/// of them has no room after the encapsulation header.
 std::optional<std::uint32_t> connection_mtu(std::uint32_t own_receive_mtu, std::uint32_t peer_receive_mtu) noexcept;
 
 }  // namespace rpcrdma::ipoib

@@ -18,8 +18,8 @@ enum class CharacteristicId : std::uint32_t {
   backward_request_support = 3,       ///< a BackwardSupport (section 3.3)
 };
 /// Codes from here to 2^32 - 1 are for experiments (section 6.2).
-inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a]
-/// The code of SmallerReceives. Others may use it for experiments of their own.
+inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a] the experimental range
+/// The code of SmallerReceives. Other implementations may use this code for their own experiments.
 inline constexpr std::uint32_t kSmallerReceivesWanted = 0xffffff01;
 
 /// How an endpoint processes messages of the reverse direction (section 3.3).
@@ -35,14 +35,14 @@ struct Characteristic {
   std::uint32_t id = 0;
   /// For the ids in CharacteristicId: the value as an integer; false is 0.
   std::uint32_t value = 0;
-  /// For other ids: the value as it was received, without pad. Refers to memory of the message.
+  /// For other ids: the value without its pad, as it was received. Refers to the memory of the message.
   Octets data;
 
   Characteristic() = default;
   Characteristic(CharacteristicId known, std::uint32_t its_value) noexcept
       : id(static_cast<std::uint32_t>(known)), value(its_value) {}
   Characteristic(std::uint32_t other, Octets its_data) noexcept : id(other), data(its_data) {}
-  /// True if this implementation interprets the id: then `value` counts, else `data`.
+  /// True if this implementation interprets the id. `value` holds the value if true, `data` if false.
   bool known() const noexcept {
     return id >= static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) &&
            id <= static_cast<std::uint32_t>(CharacteristicId::backward_request_support);
@@ -50,15 +50,15 @@ struct Characteristic {
 };
 bool operator==(const Characteristic& a, const Characteristic& b) noexcept;
 
-/// An experiment, in UPD_XCHAR: its sender is short of memory, and would accept a request to lower its Receive Buffer
-/// Size to `size` (section 3.1 lets only the peer ask for less). As no registry assigns the code, the value begins with
-/// eight bytes that name the experiment; the size, a uint32, follows.
+/// An experimental characteristic, sent in UPD_XCHAR: the sender is short of memory, and would accept a request to
+/// lower its Receive Buffer Size to `size`. (By section 3.1, only the peer may ask for a smaller size.) No registry
+/// assigns the code. Therefore the value begins with eight bytes that name the experiment; the size, a uint32, follows.
 class SmallerReceives {
  public:
   explicit SmallerReceives(std::uint32_t size) noexcept;
-  /// Refers to this object.
+  /// The result refers to the memory of this object.
   Characteristic characteristic() const noexcept { return {kSmallerReceivesWanted, Octets(data_)}; }
-  /// The size in `value`; nothing if this is another characteristic, or the experiment of another implementation.
+  /// The size in `value`; nothing if `value` is another characteristic, or an experiment of another implementation.
   static std::optional<std::uint32_t> size_in(const Characteristic& value) noexcept;
 
  private:

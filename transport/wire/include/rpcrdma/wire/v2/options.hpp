@@ -26,7 +26,8 @@ struct RequestOption {
   friend bool operator==(const RequestOption&, const RequestOption&) = default;
 };
 
-/// RESP_XCHAR: the result of a request, as positions in its list. Has the XID of the request (section 4.3).
+/// RESP_XCHAR: the answer to a RequestOption, with the XID of the request. Each subset holds positions in the list of
+/// the request (section 4.3).
 struct ResponseOption {
   static constexpr OptionType kType = OptionType::response;
   Subset done;
@@ -43,14 +44,15 @@ struct UpdateOption {
   friend bool operator==(const UpdateOption&, const UpdateOption&) = default;
 };
 
-/// Decodes all of `option`, the content of an RDMA2_OPTIONAL. WireError::bad_option for malformed XDR, for an invalid
-/// value of a known characteristic, and for more than kMaxCharacteristics. Decoded unknown values refer to `option`.
+/// Decodes all of `option`, the content of an RDMA2_OPTIONAL. Fails with WireError::bad_option for malformed XDR, for
+/// an invalid value of a known characteristic, and for more than kMaxCharacteristics. In the result, values of unknown
+/// characteristics refer to the memory of `option`.
 boost::system::result<void, WireError> decode(Octets option, InitOption& out);
 boost::system::result<void, WireError> decode(Octets option, RequestOption& out);
 boost::system::result<void, WireError> decode(Octets option, ResponseOption& out);
 boost::system::result<void, WireError> decode(Octets option, UpdateOption& out);
 
-/// Bytes written, or BaseError::buffer_overflow.
+/// Returns the number of bytes written, or BaseError::buffer_overflow.
 Result<std::size_t> encode(const InitOption& option, MutableOctets out) noexcept;
 Result<std::size_t> encode(const RequestOption& option, MutableOctets out) noexcept;
 Result<std::size_t> encode(const ResponseOption& option, MutableOctets out) noexcept;

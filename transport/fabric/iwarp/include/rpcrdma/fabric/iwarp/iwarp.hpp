@@ -29,27 +29,28 @@ struct IwarpOptions {
   bool peer_to_peer = false;
   /// As initiator, the local address; unset: the system chooses an address that leads to the peer.
   std::optional<boost::asio::ip::address> source{};
-  /// Outstanding Reads per direction and connection, at most 16382: caps what queue pairs ask for.
+  /// The most outstanding Reads per direction and connection, at most 16382. If a queue pair asks for more, this number
+  /// applies.
   std::uint32_t max_read_depth = 128;
   /// Time limit for an accepted TCP connection to deliver its whole request.
   std::chrono::milliseconds request_timeout{5000};
   /// Connections whose request is incomplete, at least 1. Beyond this limit the oldest connection is closed.
   std::uint32_t max_half_open = 1024;
-  /// As initiator: if the peer sends nothing for this time after set-up, an empty Write is sent, and again at growing
-  /// intervals until the peer sends. Some responders do not process the first FPDUs until more bytes arrive, and may
-  /// not send before that.
+  /// As initiator: if the peer sends nothing for this time after set-up, this side sends an empty Write, and repeats it
+  /// at growing intervals until the peer sends. Some responders do not process the first FPDUs until more bytes arrive,
+  /// and may not send before they have processed an FPDU.
   std::chrono::milliseconds nudge_after{20};
   /// Time limit for an orderly end without progress, and for delivering a Terminate.
   std::chrono::milliseconds close_timeout{2000};
-  /// Idle time after which TCP probes the peer, at least a second. A peer that does not answer is given up after the
-  /// same time again.
+  /// Idle time after which TCP probes the peer, at least a second. If the peer does not answer for the same time again,
+  /// the connection ends.
   std::chrono::seconds keepalive{60};
 };
 
-/// Opens the provider on `context`, which outlives it. Fails only if the kernel provides no random numbers.
+/// Opens the provider on `context`, which must outlive the fabric. Fails only if the kernel provides no random numbers.
 ///
-/// Thread: the fabric belongs to `context` and its one thread. A ConnectionRequest may move to another iwarp fabric
-/// on another thread. Queue pairs, windows and listeners may outlive the fabric object, not the context.
+/// Thread: the fabric belongs to `context` and its one thread. A ConnectionRequest may move to another iwarp fabric on
+/// another thread. Queue pairs, windows and listeners may outlive the fabric object, but not the context.
 Result<std::unique_ptr<Fabric>> open_iwarp(boost::asio::io_context& context, IwarpOptions options, Log log);
 
 }  // namespace rpcrdma::fabric

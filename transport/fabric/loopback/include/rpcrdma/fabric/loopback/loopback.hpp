@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // An RDMA fabric in memory, for tests: single-threaded, deterministic, seeded. It keeps the whole contract of
-// fabric.hpp and is as strict as the strictest real provider: buffers must be registered, offsets are not
-// addresses, unsignalled work holds its slot until later work completes, an invalidation takes effect late.
+// fabric.hpp and is as strict as the strictest real provider: buffers must be registered, offsets are not addresses,
+// unsignalled work holds its slot until later work completes, and an invalidation does not take effect at once.
 //
-// Operation. All fabrics of one LoopbackNetwork share its io_context. Work moves in turns: one turn is one
-// handler on the io_context, and it moves every frame that is due. With the same seed and the same calls
-// everything happens in the same order.
+// Operation. All fabrics of one LoopbackNetwork share its io_context. Work moves in turns: one turn is one handler on
+// the io_context, and it moves every frame that is due. The same seed and the same calls lead to the same order of
+// events.
 //
-// Ownership. The network's state lives as long as anything made from it.
+// Ownership. The network's state lives as long as any object that was made from the network.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,7 +53,7 @@ struct LoopbackOptions {
   bool reorder = false;
 };
 
-/// Where frames stop while the network is paused.
+/// The point at which frames stop while the network is paused.
 enum class LoopbackPause : std::uint8_t {
   none,
   before_arrival,  ///< frames stay in transit
@@ -65,14 +65,14 @@ struct LoopbackTraceEntry {
   enum class Kind : std::uint8_t { send, write, read_request, read_response, close };
   Kind kind = Kind::send;
   std::string from;                         ///< label of the sending fabric
-  std::uint64_t queue_pair = 0;             ///< number of the sending queue pair, in order of making, from 1
-  std::uint32_t length = 0;                 ///< bytes carried, or asked for by a Read
-  std::uint32_t handle = 0;                 ///< write, read_request: the peer's
-  std::uint64_t offset = 0;                 ///< write, read_request: the peer's
+  std::uint64_t queue_pair = 0;             ///< number of the sending queue pair, in order of creation, from 1
+  std::uint32_t length = 0;                 ///< bytes carried, or requested by a Read
+  std::uint32_t handle = 0;                 ///< write, read_request: the handle at the peer
+  std::uint64_t offset = 0;                 ///< write, read_request: the offset at the peer
   std::optional<std::uint32_t> invalidate;  ///< send: the handle to invalidate
   std::vector<std::byte> octets;            ///< send: the message
 
-  /// Such as "client send 60", "server write 4096", "server send 60 invalidate", for expectations in tests.
+  /// A text such as "client send 60", "server write 4096", "server send 60 invalidate", for expectations in tests.
   std::string text() const;
 };
 
@@ -84,21 +84,22 @@ struct LoopbackExposure {
 
 class LoopbackFabric : public Fabric {
  public:
-  /// The `n`-th operation of this kind from now on (1: the next one) fails with `error`, or with a
-  /// default for its kind.
+  /// Makes the `n`-th operation of this kind from now on (1: the next one) fail with `error`, or with a default error
+  /// for its kind.
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
   /// Operations of this kind so far, including failed ones. A test that makes each operation fail in turn needs this
   /// number.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
-  /// The length of the next message is reported as `octets` bytes more than it is, to simulate a provider that mistakes
-  /// something else for a message.
+  /// Adds `octets` to the reported length of the next message. Simulates a provider that reports something else as a
+  /// message.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
   /// Simulates the loss of the device: the fabric ends.
   virtual void lose_device() = 0;
-  /// Registered regions and bound windows that exist now: zero in the end, unless something leaks.
+  /// The numbers of registered regions and bound windows that exist now. Both are zero in the end, unless the user
+  /// leaks them.
   virtual std::size_t regions() const noexcept = 0;
   virtual std::size_t bound_windows() const noexcept = 0;
-  /// What this fabric exposes now, in the order in which the windows were made.
+  /// The present exposures of this fabric, in the order in which the windows were made.
   virtual std::vector<LoopbackExposure> exposures() const = 0;
 };
 
@@ -110,25 +111,25 @@ class LoopbackNetwork {
   LoopbackNetwork& operator=(const LoopbackNetwork&) = delete;
 
   static Capabilities default_capabilities() noexcept;
-  /// A fabric on this network. `capabilities` may omit what a real provider lacks.
+  /// A fabric on this network. `capabilities` may exclude a feature that a real provider lacks.
   std::unique_ptr<LoopbackFabric> make_fabric(std::string label = {},
                                               Capabilities capabilities = default_capabilities());
 
   void set_max_delay(std::uint32_t turns) noexcept;
   void pause(LoopbackPause where);
   void resume() { pause(LoopbackPause::none); }
-  /// Lets `frames` more frames arrive, on all connections together; the frame after these breaks its connection: both
-  /// ends see connection_reset.
+  /// Lets `frames` more frames arrive, on all connections together. The next frame breaks its connection: both ends
+  /// report connection_reset.
   void drop_connection_after(std::uint64_t frames) noexcept;
-  /// Sends that found no posted Receive, or a Receive that was too short: each has ended its connection.
+  /// The number of Sends that found no posted Receive, or a Receive that was too short. Each has ended its connection.
   std::uint64_t overruns() const noexcept;
-  /// Frames that have arrived so far.
+  /// The number of frames that have arrived so far.
   std::uint64_t frames() const noexcept;
 
-  /// Starts to record; drops what was recorded before.
+  /// Starts a new trace; drops the previous trace.
   void start_trace();
   const std::vector<LoopbackTraceEntry>& trace() const noexcept;
-  /// The trace so far as text, one entry per frame; then starts again.
+  /// Returns the trace so far as text, one entry per frame; then starts a new trace.
   std::vector<std::string> take_trace_text();
 
  private:

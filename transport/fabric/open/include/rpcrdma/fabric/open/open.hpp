@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The one place that knows which providers exist.
+// Opens a provider by name or by address. No other part of the library knows which providers exist.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -25,33 +25,34 @@ RPCRDMA_EXPORT bool parse_provider(std::string_view text, Provider& provider) no
 /// Whether iwarp adds a CRC32C to each frame.
 enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addresses are loopback, else on
 
-/// Which provider to open, and for what.
+/// The provider to open, and its options.
 struct OpenOptions {
   Provider provider = Provider::automatic;  ///< automatic, or the provider to use
   CrcPolicy crc = CrcPolicy::automatic;     ///< iwarp only
-  bool towards = false;                     ///< true: a server's address, to connect to; false: a local address
-  bool from_there = false;                  ///< iwarp, with a local address: connect to servers from this address
-  /// Idle time after which a peer is probed, at least a second. A peer that does not answer is given up after the
-  /// same time again, but not before the retries have ended (iwarp: 6 s; verbs: 9 s).
+  bool towards = false;     ///< true: the address is a server's, to connect to; false: it is a local address
+  bool from_there = false;  ///< iwarp, with a local address: connect to servers from this address
+  /// Idle time after which the peer is probed, at least a second. If the peer does not answer for the same time again,
+  /// and for at least the time of the retries (iwarp: 6 s; verbs: 9 s), the connection ends.
   std::chrono::seconds keepalive{60};
   std::shared_ptr<Tap> tap{};  ///< wraps the opened fabric, such as capture::Capture; null: none
 };
 
-/// Opens a provider on `context` that can reach or listen at `address`. Provider::automatic chooses verbs only if
-/// binding the address yields a device, and iwarp for wildcard and loopback addresses. The verbs provider is a plug-in,
-/// librpcrdma-verbs.so, which the first call that looks for a device loads. It is searched for in the folder that the
-/// environment variable RPCRDMA_PLUGIN_DIR names; without the variable, in ../lib/rpcrdma relative to the program's
-/// folder, in rpcrdma beside librpcrdma.so, and where it was installed. A program that contains the library exports its
-/// symbols (--export-dynamic, which the CMake targets and pkg-config set).
+/// Opens a provider on `context` that can reach `address` or listen at it. Provider::automatic chooses verbs only if a
+/// device has the address, and iwarp for wildcard and loopback addresses. The verbs provider is a plug-in,
+/// librpcrdma-verbs.so; the first call that looks for a device loads it. The folder of the plug-in is the value of the
+/// environment variable RPCRDMA_PLUGIN_DIR. Without the variable, the call searches ../lib/rpcrdma relative to the
+/// program's folder, then rpcrdma beside librpcrdma.so, then the install folder. A program that contains the library
+/// must export its symbols (--export-dynamic, which the CMake targets and pkg-config set).
 ///
-/// When the provider asked for is not available: FabricError::no_plugin, plugin_mismatch, no_libibverbs, no_librdmacm,
-/// no_rdma, no_device, device_closed or no_driver.
+/// If the requested provider is not available, fails with FabricError::no_plugin, plugin_mismatch, no_libibverbs,
+/// no_librdmacm, no_rdma, no_device, device_closed or no_driver.
 RPCRDMA_EXPORT Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context,
                                                     const boost::asio::ip::address& address, const OpenOptions& options,
                                                     Log log);
 
-/// Raises this process's limit of locked memory (RLIMIT_MEMLOCK), against which the kernel counts registered memory: to
-/// no limit where the process may do that, else to the hard limit. A program calls it before it opens a verbs fabric.
+/// Raises this process's limit of locked memory (RLIMIT_MEMLOCK): to no limit if the process may do that, else to the
+/// hard limit. The kernel counts registered memory against this limit. A program calls it before it opens a verbs
+/// fabric.
 RPCRDMA_EXPORT void raise_locked_memory_limit() noexcept;
 
 }  // namespace rpcrdma::fabric

@@ -4,9 +4,9 @@
 // transport/fabric/open loads it when a program asks for an RDMA device.
 //
 // C++ objects cross this interface, so both sides must come from one build: the caller compares `abi` first, then
-// `build`, and uses nothing else of a plug-in that differs. The plug-in holds its own copies of the layers below the
-// provider; if the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes the plug-in use
-// those.
+// `build`, and uses nothing else of a plug-in that differs. The plug-in has its own copies of the layers below the
+// provider. If the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes the plug-in use the
+// program's copies.
 #include "rpcrdma/fabric/verbs/verbs.hpp"
 
 namespace rpcrdma::fabric {
@@ -16,8 +16,8 @@ inline constexpr const char* kVerbsPluginFile = "librpcrdma-verbs.so";
 inline constexpr const char* kVerbsPluginEntry = "rpcrdma_verbs_plugin";
 
 struct VerbsPlugin {
-  std::uint32_t abi;  ///< kVerbsPluginAbi; this and `build` keep their places in every version
-  const char* build;  ///< names the headers and the compiler (CMake: RPCRDMA_BUILD_ID)
+  std::uint32_t abi;  ///< kVerbsPluginAbi; the offsets of `abi` and `build` are the same in every version
+  const char* build;  ///< identifies the headers and the compiler (CMake: RPCRDMA_BUILD_ID)
   decltype(&verbs_device_at) device_at;
   /// Verbs::open() of the plug-in's Verbs, which is the only one of the process.
   Result<std::unique_ptr<Fabric>> (*open)(boost::asio::io_context&, const boost::asio::ip::address&, VerbsOptions, Log);

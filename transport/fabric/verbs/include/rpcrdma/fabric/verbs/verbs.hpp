@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The provider on rdma-core: RDMA adapters and the kernel's soft devices (rxe, siw), by libibverbs and librdmacm.
+// The provider on rdma-core (libibverbs and librdmacm), for RDMA adapters and the kernel's software devices (rxe, siw).
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <chrono>
@@ -17,43 +17,44 @@ class OpenDevices;
 
 /// Requested limits; the fabric's Capabilities contain the device's limits.
 struct VerbsOptions {
-  /// True if the address is a peer's: then the device that leads to the peer is opened, even if the peer is another
-  /// device of this host.
+  /// True if the address is a peer's: then open() chooses the device that leads to the peer, even if the peer is
+  /// another device of this host.
   bool towards = false;
-  std::uint32_t max_gather = 16;       ///< buffers in one send or write; the device may allow fewer
-  std::uint32_t max_inline = 256;      ///< bytes copied into the work request instead of fetched by the device
-  std::uint32_t signal_interval = 16;  ///< the most consecutive sends without a completion of their own
+  std::uint32_t max_gather = 16;  ///< the most buffers in one Send or Write; the device may allow fewer
+  std::uint32_t max_inline =
+      256;  ///< the most bytes that are copied into the work request, so that the device does not fetch them
+  std::uint32_t signal_interval = 16;  ///< at least one of this many consecutive work requests is signalled
   /// How long Verbs::open() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
-  /// A peer that is silent for this time, at least a second, is sent an empty RDMA Write. The device repeats it for 8
-  /// s; without an acknowledgement the connection then ends with ETIMEDOUT. On iWARP, TCP retransmits, with its own
-  /// time limit. The silence is measured in steps of a quarter of this time.
+  /// Idle time after which the peer is probed with an empty RDMA Write, at least a second. The device repeats the Write
+  /// for 8 s; without an acknowledgement the connection then ends with ETIMEDOUT. On iWARP, TCP retransmits, with its
+  /// own time limit. The idle time is measured in steps of a quarter of this time.
   std::chrono::seconds keepalive{60};
 };
 
 /// Whether binding `address` yields an RDMA device. False for wildcard and loopback addresses.
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
-/// The provider. One per process, as librdmacm opens a device once per process; the device is closed with the last
-/// fabric on it. Any thread. The fabrics may outlive this object.
+/// The provider. A process has only one, as librdmacm opens a device once per process. The device is closed when the
+/// last fabric on it is destroyed. Any thread. The fabrics may outlive this object.
 class Verbs {
  public:
   Verbs();
 
   /// Opens the device at `address`, or, with VerbsOptions::towards, the device that leads to `address`. Blocks briefly:
-  /// call it at start-up only. FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA,
-  /// device_closed or no_driver if the device cannot be used; their messages say what is missing. The fabric survives
-  /// the loss of its device (lasting.hpp).
+  /// call it at start-up only. Fails with FabricError::no_device if there is none, no_rdma if the kernel offers no
+  /// RDMA, device_closed or no_driver if the device cannot be used; the messages of these errors state what is missing.
+  /// The fabric survives the loss of its device (lasting.hpp).
   ///
-  /// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
-  /// accepted by another fabric on the same device. `context` outlives the fabric.
+  /// Thread: the fabric belongs to `context` and its one thread. Another fabric on the same device may accept the
+  /// requests of this fabric's listener. `context` must outlive the fabric.
   ///
-  /// The fabric reads the device's stream of asynchronous events (ibv_get_async_event): a program with its own verbs
-  /// objects on the same device does not read that stream, and events of those objects are dropped.
+  /// The fabric reads the device's stream of asynchronous events (ibv_get_async_event). A program with its own verbs
+  /// objects on the same device must not read that stream; events of these objects are dropped.
   ///
   /// As long as the fabric exists, it waits for the device's events, so `context` does not run out of work. A thread
-  /// that posts work must not change its credentials (setfsuid, capset) after this call: uverbs compares them and
-  /// refuses every post thereafter.
+  /// that posts work must not change its credentials (setfsuid, capset) after this call: uverbs compares the
+  /// credentials, and refuses every later post.
   Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const boost::asio::ip::address& address,
                                        VerbsOptions options, Log log);
 
