@@ -24,8 +24,8 @@ struct Entry {
 
 /// A page of READDIR or READDIRPLUS.
 struct Listing {
-  std::uint64_t directory = 0;  ///< its id
-  std::uint64_t cookie = 0;     ///< from which the client continues
+  std::uint64_t directory = 0;  ///< id of the directory
+  std::uint64_t cookie = 0;     ///< the client asks for the entries after this cookie
   std::vector<Entry> entries{};
   bool eof = true;
   std::uint64_t verifier = 1;
@@ -61,7 +61,7 @@ class Hook<void(Arguments...)> {
     function_ = std::move(function);
     return *this;
   }
-  /// As the assignment, but calls of the function do not count as use.
+  /// Like the assignment, but used() remains false.
   void prepare(std::function<void(Arguments...)> function) {
     function_ = std::move(function);
     counts_ = false;
@@ -81,7 +81,7 @@ class Hook<void(Arguments...)> {
   bool used_ = false, counts_ = true, reached_ = false;
 };
 
-/// What a case may change. Each function is called before the results are encoded.
+/// The hooks of a case. Each function may change the results before they are encoded.
 struct Hooks {
   Hook<void(FileAttributes&)> attributes;
   Hook<void(bool& present)> optional_attributes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// NFSv3 and MOUNTv3 on the files in memory: right, except for what a case changes.
+// NFSv3 and MOUNTv3 on the files in memory. Results are correct, except where a case changes them.
 #include "results.hpp"
 #include "rpcrdma/conform/codec/rpc.hpp"
 

@@ -41,7 +41,7 @@ class Watch {
     entry.last = case_ + ": " + how;
     if (entry.times++ == 0) entry.first = entry.last;
   }
-  /// The case that runs.
+  /// Sets the case to which later reports belong.
   void begin(std::string id) { case_ = std::move(id); }
   std::size_t messages() const noexcept { return messages_; }
   std::size_t times(Always rule) const noexcept { return entries_[static_cast<std::size_t>(rule)].times; }

@@ -59,7 +59,7 @@ Tree tree_below(const fs::path& top) {
 
 Workplace::Workplace() {
   std::string name = (fs::temp_directory_path() / "rpcrdma-conform-XXXXXX").string();
-  if (!mkdtemp(name.data())) throw std::runtime_error(name + ": cannot be made");
+  if (!mkdtemp(name.data())) throw std::runtime_error(name + ": cannot create the temporary directory");
   top_ = name;
   for (const fs::path& each : {local(), source() / "folder", outside()}) fs::create_directories(each);
   write_file(source() / "short", "a short file\n");

@@ -30,9 +30,9 @@ class Workplace {
   std::filesystem::path output() const { return top_ / "output"; }
   const std::filesystem::path& top() const noexcept { return top_; }
 
-  /// What lies in {dir}. Files longer than any of the export are listed by their sizes.
+  /// The tree in {dir}. For a file longer than any file of the export, only its size.
   Tree local_tree() const;
-  /// What was made, changed or removed elsewhere.
+  /// Paths outside of {dir} that were made, changed or removed.
   std::vector<std::string> changes_outside() const;
   /// The last bytes of the output.
   std::string end_of_output() const;
@@ -42,7 +42,7 @@ class Workplace {
   Tree before_;
 };
 
-/// The entries of `wanted` that `found` lacks or has with other contents. `found` may have more.
+/// The entries of `wanted` that are missing in `found` or differ there. `found` may have more entries.
 std::vector<std::string> damage(const Tree& wanted, const Tree& found);
 
 }  // namespace rpcrdma::conform::client

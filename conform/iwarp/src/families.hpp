@@ -6,7 +6,7 @@
 namespace rpcrdma::conform::iwarp {
 
 using IwarpFamily = Family<Peer>;
-/// Makes a family whose cases have a connection each, on which nothing has been sent.
+/// Makes a family. Each of its cases gets a new TCP connection, on which nothing has been sent.
 using MakeFamily = std::function<IwarpFamily(const char* name)>;
 
 void add_requests(const MakeFamily& make);

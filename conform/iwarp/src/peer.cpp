@@ -60,7 +60,7 @@ void Peer::send(View bytes) {
     if (sent >= 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(sent));
     } else if (errno != EAGAIN && errno != EINTR) {
-      return;  // the peer has ended the connection, which the next read notices
+      return;  // the peer has ended the connection; the next read reports that
     } else if (!wait(POLLOUT, options_.patience)) {
       Record::fail("the peer does not read what is sent to it");
     }
@@ -76,7 +76,7 @@ void Peer::reset() {
   socket_ = -1;
 }
 
-/// 0 if the stream has ended or nothing arrives; end_ says which.
+/// Returns 0 if the stream has ended or nothing arrives in time; end_ tells which.
 std::size_t Peer::read_some(std::byte* to, std::size_t size, Time patience) {
   end_ = End::timeout;
   if (!wait(POLLIN, patience)) return 0;
@@ -144,13 +144,13 @@ void Peer::expect_refused(Time patience) {
   Record::expect(end != End::timeout,
                  rest.empty() ? "the peer keeps the connection" : "the peer answered: " + hex(rest));
   if (rest.empty()) return;
-  // A Reply that names the revision that the peer supports, or rejects, may precede the end.
+  // Before the end, the peer may send a Reply that rejects the connection or names the revision that it supports.
   const bool accepted = rest.size() < kStartUpSize || (value_of(rest[16]) & kReject) == 0;
   record_.received("before the end: " + hex(rest));
   Record::expect(!accepted || rest.size() == kStartUpSize, "the peer answered and then closed: " + hex(rest));
 }
 
-/// Receives bytes of the stream of FPDUs, without markers. fpdu_ has them with markers.
+/// Receives bytes of the stream of FPDUs, and removes the markers. fpdu_ keeps the bytes with the markers.
 Bytes Peer::receive_framed(std::size_t count) {
   Bytes out;
   while (out.size() < count) {
@@ -197,7 +197,7 @@ std::optional<Segment> Peer::next() {
   whole.insert(whole.end(), body.begin(), body.end());
   for (std::size_t i = 0; i < pad; ++i)  // [5044-4.1-b]
     Record::expect(whole[2 + length + i] == std::byte{0}, "the pad is not zero: " + hex(whole));
-  if (crc_) {  // [5044-4.4-c] [5044-4.4-g] [5044-4.4-h] markers are part of it
+  if (crc_) {  // [5044-4.4-c] [5044-4.4-g] [5044-4.4-h] the CRC covers markers
     std::uint32_t crc = 0;
     for (std::size_t byte = 0; byte < 4; ++byte) crc |= value_of(fpdu_[fpdu_.size() - 4 + byte]) << (8 * byte);
     Record::expect(crc == crc32c(View(fpdu_).first(fpdu_.size() - 4)),
@@ -257,7 +257,7 @@ std::optional<Segment> Peer::expect_end() {
   if (!segment) return segment;
   Record::expect(segment->opcode == kTerminate, "received a " + describe(*segment) + " instead of the end");
   Bytes rest;
-  Record::expect(drain(rest, options_.patience) != End::timeout, "the connection stays after the Terminate");
+  Record::expect(drain(rest, options_.patience) != End::timeout, "the connection stays open after the Terminate");
   Record::expect(rest.empty(), "bytes follow the Terminate: " + hex(rest));  // [5040-5.4-c]
   return segment;
 }

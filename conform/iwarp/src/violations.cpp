@@ -250,7 +250,7 @@ Bytes commit(Peer& peer, const Violation& violation) {
   return ulpdus.back();
 }
 
-/// [5040-4.8-b] [5040-4.8-c] The headers that a Terminate contains are those of the segment, if it contains any.
+/// [5040-4.8-b] [5040-4.8-c] The Terminate must contain the length and the headers of the segment that broke the rule.
 void check_headers(const Segment& terminate, const Bytes& offender) {
   const View payload = terminate.payload();
   In in(payload);

@@ -23,7 +23,7 @@ constexpr const char* kAbout =
 std::vector<cli::Section> help_sections() {
   return {{"Levels",
            {{"MUST", "the peer breaks a rule of a specification if it fails the case"},
-            {"SHOULD", "it departs from a recommendation"},
+            {"SHOULD", "the peer departs from a recommendation"},
             {"ROBUSTNESS", "no rule covers the situation; a good implementation copes with it"}}},
           {"Verdicts",
            {{"pass, fail", ""},

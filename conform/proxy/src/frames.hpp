@@ -9,7 +9,7 @@
 
 namespace rpcrdma::proxy {
 
-/// What a message is. `other`: an FPDU that is none of the others.
+/// The kind of a message. `other`: an FPDU of none of the other kinds.
 enum class Kind : std::uint8_t {
   mpa_request,
   mpa_reply,
@@ -42,17 +42,17 @@ inline constexpr std::size_t kDdpControlOffset = 2, kRdmapControlOffset = 3, kSt
 /// The largest frame: a ULPDU of 65535 bytes with its length, padding and CRC.
 inline constexpr std::size_t kMaxFrame = 65544;
 
-/// Cuts one direction of a connection into frames: the start-up frame (RFC 5044 section 7.1), then FPDUs.
+/// Divides one direction of a connection into frames: the start-up frame (RFC 5044 section 7.1), then FPDUs.
 class FrameReader {
  public:
   explicit FrameReader(Side side) noexcept : side_(side) {}
 
-  /// The frame with which `bytes` begin; nothing if it is incomplete, or if the stream is not framed. Advances: the
-  /// next call expects the bytes after this frame.
+  /// Returns the first frame of `bytes`; nothing if it is incomplete, or if the stream is not framed. The next call
+  /// expects the bytes after this frame.
   std::optional<Frame> next(Octets bytes);
-  /// Whether the bytes cannot be cut into frames: the first ones are no start-up frame, or unframe() was called.
+  /// Whether the bytes cannot be divided into frames: they do not begin with a start-up frame, or unframe() was called.
   bool unframed() const noexcept { return unframed_; }
-  /// Stops cutting, because markers are in use or the connection was rejected.
+  /// Ends the division into frames, because markers are in use or the connection was rejected.
   void unframe() noexcept { unframed_ = true; }
   /// Bits of the start-up frame; nothing before it was read.
   struct Flags {
@@ -69,7 +69,7 @@ class FrameReader {
   Side side_;
   bool unframed_ = false;
   std::optional<Flags> flags_;
-  Kind send_kind_ = Kind::send;        // of the message whose segments arrive on queue 0
+  Kind send_kind_ = Kind::send;        // kind of the message that arrives on queue 0
   std::array<bool, 16> in_message_{};  // for each opcode: the last tagged segment was not the last of its message
 };
 

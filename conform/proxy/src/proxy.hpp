@@ -18,7 +18,7 @@ class Proxy {
   const Counters& counters() const noexcept { return counters_; }
 
  private:
-  /// More connections wait until others end: each has buffers of 0.5 MiB at most.
+  /// Further connections are accepted only after others have ended. Each has buffers of 0.5 MiB at most.
   static constexpr std::size_t kMaxConnections = 256;
 
   void accept();

@@ -28,12 +28,12 @@ struct Rule {
   std::optional<Side> side;  ///< nothing: both
   std::uint32_t nth = 1;
   std::uint32_t count = 1;
-  std::uint32_t connection = 0;            ///< on this connection only; 0: on each
-  std::uint32_t times = 1;                 ///< on so many connections at most
+  std::uint32_t connection = 0;            ///< number of the only connection; 0: every connection
+  std::uint32_t times = 1;                 ///< on this many connections at most
   std::uint32_t after = 0;                 ///< cut: after this many bytes of the message
   bool reset = false;                      ///< cut: by a reset
   std::chrono::milliseconds time{0};       ///< delay, hold, join: how long, at most
-  std::uint64_t bytes = 0;                 ///< hold: until so many bytes have passed in the other direction
+  std::uint64_t bytes = 0;                 ///< hold: until this many bytes have passed in the other direction
   std::uint32_t size = 0;                  ///< split: size of the pieces; 0: random sizes
   Field field = Field::any;                ///< flip
   std::optional<std::uint32_t> bit;        ///< flip: number of the bit in the frame

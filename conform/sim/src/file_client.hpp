@@ -22,7 +22,7 @@ class FileClient {
 
   /// All operations are over.
   bool finished() const noexcept { return finished_; }
-  /// Loses the device: all operations that are not over will fail, or have failed.
+  /// Loses the device: all operations that are not over will fail, or have already failed.
   void lose_device();
   bool lost() const noexcept { return lost_; }
   /// Ends the client when it has finished.

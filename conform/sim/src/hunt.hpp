@@ -13,10 +13,10 @@ struct HuntOptions {
   std::uint64_t seed = 1;  ///< the first one
   std::uint64_t seeds = 1;
   bool liveness = false;
-  std::uint64_t failures = 1;  ///< end after so many seeds that fail
+  std::uint64_t failures = 1;  ///< end after this many seeds have failed
   bool shrink = true;
   std::optional<std::vector<std::uint32_t>> faults;  ///< the faults of the script to keep, by number
-  std::optional<std::uint32_t> operations;           ///< instead of the number that the seed gives
+  std::optional<std::uint32_t> operations;           ///< operations of each client; nothing: as the seed says
   RunOptions run;
 };
 

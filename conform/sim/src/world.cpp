@@ -91,7 +91,7 @@ void World::settle() {
   run_until([this] { return !life_->busy(); }, "handlers end");
 }
 
-/// A new client must succeed. The script may still make operations fail, and with them a few of its calls.
+/// One of a few new clients must succeed with all its calls. The script may still make operations of a fabric fail.
 void World::probe() {
   for (std::uint32_t i = 0; i < kMostProbes && !trace_.failed(); ++i) {
     CallClient& client =
@@ -176,7 +176,7 @@ Outcome World::play() {
 
 namespace {
 
-/// Not used, as a memory export does not block. Its thread sleeps before simulated time begins.
+/// Never used, as a memory export does not block. Its thread must be asleep before simulated time begins.
 nfsd::IoPool& idle_pool() {
   static nfsd::IoPool pool(1, {});
   while (pool.idle() == 0) std::this_thread::yield();

@@ -86,7 +86,7 @@ void add_write_chunks(const MakeFamily& make) {
   family.must("inline-instead", "8166-6.1-d",
               "READ data inline in all replies that are short enough, the Write chunk unused",
               "the READ ends with an error: the command fails", [](Trial& t) {
-                // A size that makes the client ask for more than fits inline.
+                // Makes the client READ more than fits inline.
                 t.hooks().attributes.prepare([](FileAttributes& a) {
                   if (a.type == nfs::kRegular) a.size = 65536;
                 });
@@ -111,7 +111,7 @@ void add_write_chunks(const MakeFamily& make) {
 
 namespace {
 
-/// Sends a short reply as a long one.
+/// Turns a short reply into a long reply.
 void make_long(Reply& reply, const RdmaSegment& offered) {
   if (reply.header.procedure == kNomsg) return;
   reply.unchanged = !reply.is_msg() || reply.message.size() > offered.length;

@@ -126,7 +126,8 @@ void add_positions(ServerFamily& family) {
               });
 }
 
-/// The chunks come back unused, each with as many segments as before.
+/// Calls NULL with a Write chunk for each entry of `segments`. The chunks must come back unused, with the same numbers
+/// of segments.
 void unused(Session& s, const std::vector<std::size_t>& segments) {
   Outgoing call = s.null();
   for (const std::size_t count : segments) {
@@ -170,7 +171,8 @@ void add_unused(ServerFamily& family) {
                 s.send(call);
                 const Message message = s.answer_to(call.xid());
                 Record::expect(message.header.lists.reply.has_value(), "the Reply chunk does not come back");
-                Record::expect(message.header.lists.reply->size() == 2, "it does not have two segments");
+                Record::expect(message.header.lists.reply->size() == 2,
+                               "the Reply chunk that came back does not have two segments");
                 const std::uint64_t length = length_of(*message.header.lists.reply);
                 const bool inline_reply = message.header.procedure == kMsg;
                 Record::expect(inline_reply == (length == 0), fmt::format("{} bytes in the Reply chunk", length));

@@ -11,7 +11,7 @@ namespace {
 
 Setup with_flag(std::uint8_t flags) { return {.private_data = encode(PrivateData{.flags = flags})}; }
 
-/// A connection on which both sides have set R; skips if there is none.
+/// Makes a connection on which both sides have set R; skips the case if that is impossible.
 void agreed(Session& s) {
   if (!s.network().fabric->capabilities().remote_invalidation)
     Record::skip("this fabric cannot be invalidated remotely");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// More than a server needs to support: it may refuse, but must keep serving (RFC 8267 section 6.4.2, RFC 8166
-// section 8.1.4).
+// Requests beyond the sizes that a server needs to support. The server may refuse them, but must keep serving (RFC 8267
+// section 6.4.2, RFC 8166 section 8.1.4).
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -85,7 +85,7 @@ void add_sizes(ServerFamily& family) {
       });
 }
 
-/// A server that announces more than 1,024 bytes may use more only if it has found the structure.
+/// Calls READ for 1,024 bytes without chunks. The server may send this reply inline only if it has found the structure.
 void expect_found(Session& s, Bytes data) {
   Connection& connection = s.connect_and_call({.private_data = std::move(data)});
   if (connection.reply_threshold() <= kDefaultThreshold) Record::skip("the server sends no more than 1,024 bytes");

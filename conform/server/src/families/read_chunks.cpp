@@ -94,7 +94,7 @@ void add_shapes(ServerFamily& family) {
               });
 }
 
-/// A WRITE of 1,000 bytes from a chunk of another length: not executed.
+/// A WRITE of 1,000 bytes from a chunk of another length must not be executed.
 void wrong_length(Session& s, std::uint32_t length) {
   const nfs::Handle file = s.make_file(fmt::format("wrong-length-{}", length));
   const Memory& memory = s.readable(pattern(4096, 12));
@@ -199,7 +199,7 @@ void add_symlink(ServerFamily& family) {
               });
 }
 
-/// Memory that the server cannot read: the call must not be executed with other data.
+/// A WRITE from memory that the server cannot read must not write anything.
 void unreadable(Session& s, const char* name, const RdmaSegment& segment) {
   const nfs::Handle file = s.make_file(name);
   const Outgoing write = reduced_write(s, file, 4096, {segment});

@@ -40,7 +40,7 @@ Bytes reply_in_chunk(const Message& message, const Memory& memory, const Chunk& 
   return out;
 }
 
-/// A listing by way of a Reply chunk cut into `lengths`; returns its size.
+/// READDIR or READDIRPLUS with a Reply chunk divided into `lengths`; returns the size of the reply.
 std::size_t list(Session& s, bool plus, const std::vector<std::uint32_t>& lengths) {
   std::size_t room = 0;
   for (const std::uint32_t length : lengths) room += length;
@@ -60,7 +60,7 @@ std::size_t list(Session& s, bool plus, const std::vector<std::uint32_t>& length
   return stream.size();
 }
 
-/// A reply that does not fit.
+/// READDIR whose reply fits neither inline nor in the Reply chunk: ERR_CHUNK is required.
 void does_not_fit(Session& s, std::uint32_t room, bool with_chunk) {
   const Memory& memory = s.writable(std::max(room, 64u));
   Outgoing call = listing_call(s, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Write chunks (RFC 8166 sections 3.4.6 and 4.3.2) with the results that NFSv3 allows in them: the data of READ and the
-// target of READLINK. What was written is compared, byte by byte, with the lengths that came back.
+// target of READLINK. The memory of the chunks is compared byte by byte with the returned lengths and the file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -200,8 +200,8 @@ void add_read_shapes(ServerFamily& family) {
                 });
 }
 
-/// The chunk is smaller than what READ asks for. The server may refuse, or read less; it may not claim more than it
-/// wrote, and what it wrote must be the file's.
+/// The chunk is smaller than the count of the READ. The server may refuse the call, or return less data. A returned
+/// count must fit the chunk, and the written bytes must be those of the file.
 void too_small(Session& s, std::uint32_t count, const std::vector<std::uint32_t>& lengths) {
   const Memory& memory = s.writable(8192);
   const Chunk chunk = memory.split(lengths);
@@ -260,7 +260,7 @@ void add_too_small(ServerFamily& family) {
               });
 }
 
-/// A READ of 10 bytes with these Write chunks. Its data must be in the chunk with index `used`, or inline if that is
+/// A READ of 10 bytes with these Write chunks. Its data must be in the chunk with index `used`, or inline if `used` is
 /// -1.
 void several(Session& s, const std::vector<std::size_t>& segments, int used) {
   Outgoing read = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 100, 10));

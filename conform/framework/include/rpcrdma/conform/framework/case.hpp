@@ -9,10 +9,10 @@
 
 namespace rpcrdma::conform {
 
-/// What it means if the peer fails a case.
+/// The meaning of a failed case.
 enum class Level {
-  must,        ///< it breaks a rule of a specification
-  should,      ///< it departs from a recommendation
+  must,        ///< the peer breaks a rule of a specification
+  should,      ///< the peer departs from a recommendation
   robustness,  ///< no rule covers the situation, or a rule leaves it open; a good implementation copes with it
 };
 
@@ -44,7 +44,7 @@ struct CaseSkipped : std::runtime_error {
 /// What a case notes while it runs. The report shows it beside CaseInfo.
 class Record {
  public:
-  /// Adds a line to what was sent; CaseInfo::sends is shown in any case.
+  /// Adds a line to the list of what was sent. The report shows CaseInfo::sends before this list.
   void sent(std::string line) { sent_.push_back(std::move(line)); }
   /// Adds a line to what was received.
   void received(std::string line) { received_.push_back(std::move(line)); }
@@ -91,7 +91,7 @@ class Suite {
 template <class Target>
 class Family {
  public:
-  using Body = std::function<void(Target&)>;  ///< a case as its author writes it
+  using Body = std::function<void(Target&)>;  ///< the code of a case
   /// Makes a Target and calls the body with it.
   using Enter = std::function<void(Record&, const Body&)>;
 

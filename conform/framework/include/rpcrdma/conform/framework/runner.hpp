@@ -19,7 +19,7 @@ enum class Verdict {
   pass,
   fail,
   skip,   ///< the case does not apply to this peer
-  known,  ///< failed, and the list of known divergences has it
+  known,  ///< the case failed, and is listed as a known divergence
 };
 
 /// "pass", "fail", "skip", "known".
@@ -32,7 +32,7 @@ struct CaseResult {
   std::vector<std::string> sent;      ///< lines beyond CaseInfo::sends
   std::vector<std::string> received;  ///< lines; the last one of a failure is its cause
   std::string reason;                 ///< why it was skipped, or why the failure is accepted
-  bool stale = false;                 ///< passed, although the list of known divergences has it
+  bool stale = false;                 ///< the case passed, although it is listed as a known divergence
   std::chrono::milliseconds took{0};
 };
 

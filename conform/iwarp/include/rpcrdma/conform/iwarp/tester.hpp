@@ -14,11 +14,11 @@ namespace rpcrdma::conform {
 struct IwarpOptions {
   boost::asio::ip::tcp::endpoint peer;
   std::uint32_t program = 100003, version = 3;  ///< whose NULL is called; any RPC reply will do
-  std::chrono::milliseconds patience{10000};    ///< for an answer of the responder
-  std::chrono::milliseconds stall{60000};       ///< for it to give up a connection on which the tester is silent
+  std::chrono::milliseconds patience{10000};    ///< time limit for an answer of the responder
+  std::chrono::milliseconds stall{60000};       ///< time limit for the responder to close a silent connection
 };
 
-/// The tester. Its suite may be listed without a connection.
+/// The tester. suite() needs no connection.
 class IwarpTester {
  public:
   explicit IwarpTester(IwarpOptions options);
