@@ -105,8 +105,8 @@ class Ruleset {
   int failed_ = 0;
 };
 
-/// What the C library, OpenSSL, libtirpc and rdma-core read, and where the plug-in and its libraries are. An RDMA
-/// device may come back under other names, so that directories are named, not files.
+/// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the plug-in and its libraries. Names
+/// directories instead of files, because an RDMA device may come back under other names.
 void allow_libraries(Ruleset& rules) {
   for (const char* path : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime",
                            "/etc/netconfig", "/etc/libibverbs.d", "/etc/rdma", "/etc/ssl/openssl.cnf"})

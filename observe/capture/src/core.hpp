@@ -62,7 +62,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
 
   mutable std::mutex mutex_;  // for the members below
   std::condition_variable condition_;
-  bool running_ = false;  // the thread
+  bool running_ = false;  // the thread runs
   std::uint64_t connections_made_ = 0;
   std::uint64_t dropped_before_ = 0;  // by channels that have ended
   std::vector<std::shared_ptr<Channel>> channels_;

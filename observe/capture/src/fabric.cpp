@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. CapturedFabric passes everything on, and wraps the queue pairs of the peers that are captured. Memory,
 // windows, listeners and requests stay those of the provider.
-// Ownership. Queue pairs share the recorder, which therefore outlives the fabric if they do.
+// Ownership. Queue pairs share the recorder, which therefore exists as long as the last of them.
 #include <algorithm>
 #include <mutex>
 
@@ -11,7 +11,7 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// How many peers to which this side has connected are remembered.
+/// The number of peers to remember to which this side has connected.
 constexpr std::size_t kMostPeers = 16;
 
 class CapturedFabric final : public fabric::Fabric {

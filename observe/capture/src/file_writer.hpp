@@ -12,7 +12,7 @@ namespace rpcrdma::capture {
 /// Writes records to a file, or to a ring of files. One thread, except for counts().
 ///
 /// Each file can be read by itself: it shows the opening of a connection before its first frame. If a write fails, the
-/// file is cut after the last whole block, and what follows is dropped until the next run.
+/// file is truncated after the last whole block, and later records are dropped until the next run.
 class FileWriter {
  public:
   /// `given_up` becomes true when the writer must not wait any longer for a full FIFO.
@@ -45,11 +45,11 @@ class FileWriter {
   const CaptureOptions& options_;
   const std::atomic<bool>& given_up_;
   Fd file_;
-  std::uint64_t number_ = 0;  // of the file, from 1 on
+  std::uint64_t number_ = 0;  // number of the file, from 1 on
   std::uint64_t size_ = 0;    // bytes in the file
   std::int64_t began_ = 0;
   std::uint64_t run_ = 0;
-  std::uint64_t dropped_ = 0;  // as the last pause() said
+  std::uint64_t dropped_ = 0;  // as passed to the last pause()
   bool failed_ = false;
   bool complete_ = true;  // no record since the last statistics
   error_code unreported_;

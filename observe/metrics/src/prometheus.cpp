@@ -45,7 +45,8 @@ class Families {
     metric.counter.value = metric.gauge.value = value_of(value);
     families_.back().metric.push_back(std::move(metric));
   }
-  /// As above; the bounds are powers of two from 2^`low` to 2^`high`, in steps of `step` bits. `scale` converts values.
+  /// Adds a histogram. Its bounds are powers of two from 2^`low` to 2^`high`, in steps of `step` bits; `scale` converts
+  /// values.
   void add(const Histogram& histogram, unsigned low, unsigned high, unsigned step, double scale, Labels labels) {
     ClientMetric metric;
     metric.label = std::move(labels);

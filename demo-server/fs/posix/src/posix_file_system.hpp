@@ -100,7 +100,7 @@ class PosixFileSystem final : public FileSystem {
   static Node node_of(KeptNodePtr kept, const NodeStat& stat) noexcept;
   /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
   std::mutex& lock_of(const NodeKey& node) noexcept;
-  /// An object where it is now, with its present attributes.
+  /// Opens an object where it is now, and reads its present attributes.
   StatusOr<Node> open_node(const NodeKey& key);
   StatusOr<Node> open_directory(const NodeKey& key);
   bool is_top(const Node& directory) const noexcept { return same_object(directory.stat, root_stat_); }
@@ -128,7 +128,7 @@ class PosixFileSystem final : public FileSystem {
     act_as_server_in_time();
     return error;
   }
-  /// After become_caller(): the server's rights, if the locator needs them to store places.
+  /// To call after become_caller(): takes the server's rights if the locator needs them to store places.
   void prepare_to_remember() const noexcept {
     if (locator_->remembers()) act_as_server();
   }

@@ -88,8 +88,8 @@ class HandleLocator final : public Locator {
     return key_of_handle(handle.header);
   }
 
-  /// The name may refer to another object by now. If that has another inode number, returns nothing. If it has the same
-  /// number, the object of `stat` has been removed, and the key is that of the new object.
+  /// The name may refer to another object by now. If that object has another inode number, returns nothing. If it has
+  /// the same number, the object of `stat` has been removed, and the key is that of the new object.
   std::optional<NodeKey> key_at(int directory, std::string_view name, const NodeStat& stat) override {
     KernelHandle handle{};
     handle.header.handle_bytes = kMaxKernelHandle;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a server has done, as one value: each event loop fills a report of its own, and the reports are added.
+// The statistics of a server as one value: each event loop fills a report of its own, and the reports are added.
 #include <chrono>
 #include <cstdint>
 #include <string>
