@@ -20,7 +20,7 @@ enum class Operation : std::uint8_t {
   idle_memory,      ///< growth of the server's resident memory for each idle connection
   posted_receives,  ///< bytes registered for the receives and sends of each idle connection
   connect_all,      ///< the time in which all idle connections were made, one after another
-  notice_end,       ///< the time until the server has noticed that they have ended; afterwards there are none
+  notice_end,       ///< ends all idle connections: the time until the server has noticed
   lookup,           ///< NFSv3 LOOKUP of a name that exists
   create_remove,    ///< CREATE and REMOVE of a name: one operation
   read_directory,   ///< READDIRPLUS of a large directory; each entry is one operation
@@ -40,7 +40,7 @@ struct Case {
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
   std::uint32_t connections = 1;  ///< the calls are spread over these
   std::uint32_t files = 0;        ///< in a tree
-  int rounds = 0;                 ///< with --quick only one; 0: the default number
+  int rounds = 0;                 ///< 0: the default number; another number counts as one with --quick
 };
 
 /// Thrown by the constructor of a subject that cannot run on this machine, or with these options.

@@ -160,7 +160,7 @@ class Posix(Machine):
     timeout_s = 1200
 
     def test(self):
-        """What programs observe through the kernel's client, on rpcrdma-nfsd and on the kernel's server."""
+        """Programs observe the same through the kernel's client on rpcrdma-nfsd and on the kernel's server."""
         self.run_guest("posix.sh")
 
 
@@ -289,7 +289,7 @@ class KernelOnSiw(WithInput):
         self.commands(root)
 
     def shown(self, root):
-        """Transfers what the capture is to show: bulk data in both directions, long replies, a long call."""
+        """Makes the transfers that the capture must show: bulk data in both directions, long replies, a long call."""
         file = self.folder / "shown"
         write_noise(file, 1 << 20)
         self.nfs("put", file, f"{root}/shown")

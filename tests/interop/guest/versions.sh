@@ -32,7 +32,7 @@ part_fallback() {
   rpc.nfsd 0
   before=$(calls_served)
   rpc.nfsd 4 && echo 'rdma 20049' >/proc/fs/nfsd/portlist
-  expect 'it answers again on a new connection' vm_until $patience serves_more_than "$before"
+  expect 'the server answers again on a new connection' vm_until $patience serves_more_than "$before"
   expect 'the client is still at work' kill $ping
   wait $ping
   stop_capture
