@@ -175,7 +175,7 @@ class Replies(ProxyCase):
                 peer.send(message)
                 self.assertIsNone(peer.receive(), "the connection ends instead of the reply")
             made = self.files / arguments
-            self.assertTrue(made.exists(), "it was executed")
+            self.assertTrue(made.exists(), "the call was executed")
             made.unlink() if made.is_file() else made.rmdir()
             with RpcPeer(proxy.address) as peer:
                 peer.send(message)
@@ -284,7 +284,7 @@ class Streams(Case):
 
     def test_markers_are_passed_on_without_faults(self):
         client, server = self.between("cut call 1")
-        self.start(client, server, MARKER_BIT)  # markers in what the responder sends
+        self.start(client, server, MARKER_BIT)  # the responder sends markers
         server.sendall(bytes(4) + self.sends(1)[0])
         self.assertEqual(exactly(client, 68), bytes(4) + self.sends(1)[0])
         self.assertIn("direction to-client has markers: no faults are injected into it", self.one.log())
@@ -373,7 +373,7 @@ class Streams(Case):
         server.sendall(frame)
         self.assertEqual(exactly(client, len(frame)), frame)
         self.assertEqual(exactly(server, len(frame)), frame)
-        wait_until(lambda: "to-server released by the other direction" in self.one.log(), "its line")
+        wait_until(lambda: "to-server released by the other direction" in self.one.log(), "the log line about the release")
 
     def test_a_peer_that_does_not_read_costs_no_memory(self):
         """The proxy stops reading from one side while the other side does not read."""

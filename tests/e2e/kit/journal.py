@@ -248,8 +248,7 @@ class Journal:
         return f"{self.path}: acknowledged {sorted(self.names)}, found {sorted(actual)}"
 
     def recover(self, address):
-        """Does what a client does after a restart of the server: sends uncommitted writes again, with the old
-        handles."""
+        """Acts as a client after a restart of the server: sends uncommitted writes again, with the old handles."""
         before, self.verifier = self.verifier, None
         self.connect(address)
         if self.unanswered is not None:
