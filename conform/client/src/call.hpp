@@ -11,7 +11,7 @@
 namespace rpcrdma::conform::client {
 
 struct Call {
-  std::size_t number = 0;   ///< of this call in the run, from 1
+  std::size_t number = 0;   ///< number of this call in the run, from 1
   std::size_t on_link = 0;  ///< number of this call on its connection, from 1
   RdmaHeader header{};
   Bytes payload{};  ///< as received; the whole message after the Read chunks have been read

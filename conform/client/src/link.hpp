@@ -20,7 +20,7 @@ struct Setup {
 
 class Link;
 
-/// What happens on a link. The functions run from the io_context.
+/// Events of a link. The io_context calls the functions.
 class LinkEvents {
  public:
   /// A call whose header could be decoded; its Read chunks have not been read.

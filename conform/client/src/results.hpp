@@ -73,7 +73,7 @@ class Hook<void(Arguments...)> {
     function_(arguments...);
   }
   bool used() const noexcept { return used_; }
-  bool reached() const noexcept { return reached_; }  ///< called, whether set or not
+  bool reached() const noexcept { return reached_; }  ///< called, even if no function is set
   bool is_set() const noexcept { return function_ != nullptr; }
 
  private:

@@ -46,7 +46,7 @@ using When = std::function<bool(const Call&)>;
 When from(std::size_t number);
 /// Calls of an NFS procedure.
 When of(std::uint32_t procedure);
-/// Calls that offer chunks.
+/// Calls by the chunks that they offer.
 When with_write_chunk();
 When with_reply_chunk();
 When with_read_chunk();
@@ -74,7 +74,7 @@ class Trial final : public LinkEvents {
   void on_call(When when, TakeOver action, std::size_t times = 1);
   /// Passes each call to `action` before the call is executed.
   void observe(TakeOver action) { observer_ = std::move(action); }
-  /// Answers requests for connections.
+  /// Answers connection requests with `action` instead of accepting them.
   void on_request(Answering action) { answering_ = std::move(action); }
   void accept(std::unique_ptr<fabric::ConnectionRequest> request);
   void reject(std::unique_ptr<fabric::ConnectionRequest> request, const Bytes& private_data);
@@ -105,7 +105,7 @@ class Trial final : public LinkEvents {
   /// Runs the command without a fault. Returns what is wrong, or an empty string.
   std::string run_baseline();
 
-  /// A client asks for a connection.
+  /// Handles a connection request of the client.
   void requested(std::unique_ptr<fabric::ConnectionRequest> request);
   /// The reply to a call of MOUNT over TCP; empty if it cannot be decoded.
   Bytes mount_reply(View message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a run of the command showed, and whether that is acceptable.
+// The outcome of a run of the command, and the verdict on it.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -18,17 +18,17 @@ enum class Expect {
   failure,  ///< an exit status other than 0
 };
 
-/// One run.
+/// The outcome of one run of the command.
 struct Outcome {
   bool ended = true;   ///< false: it was killed, because it ran too long or did not stop retrying
   int status = 0;      ///< exit status, if it ended without a signal
   int signal = 0;      ///< the signal that ended it; 0: none
-  std::string output;  ///< the end of what it wrote to standard output and standard error
+  std::string output;  ///< the end of its standard output and standard error
   std::size_t calls = 0, connections = 0;
   bool retries_without_end = false;
   std::chrono::milliseconds took{0}, silent{0};  ///< silent: since its last call
   std::uint64_t memory = 0;                      ///< peak resident bytes
-  std::vector<std::string> outside;              ///< what it made or changed outside of its directory
+  std::vector<std::string> outside;              ///< files that it made or changed outside of its directory
   std::vector<std::string> damaged;              ///< files that are missing or differ from those of the first run
 };
 

@@ -31,11 +31,11 @@ enum class Always : std::size_t {
   count  ///< not a rule
 };
 
-/// What all connections of all runs have seen.
+/// Counts messages and broken rules over all connections of all runs.
 class Watch {
  public:
   void message() noexcept { ++messages_; }
-  /// The message breaks a rule. The first one and the last one are kept.
+  /// Records that a message breaks a rule. Keeps the first and the last description.
   void broken(Always rule, const std::string& how) {
     Entry& entry = entries_[static_cast<std::size_t>(rule)];
     entry.last = case_ + ": " + how;

@@ -45,7 +45,7 @@ std::string describe_entry(const fs::directory_entry& entry) {
   return "file " + contents_of(entry.path());
 }
 
-/// Symbolic links are not followed. What cannot be read is left out.
+/// Does not follow symbolic links. Leaves out files that cannot be read.
 Tree tree_below(const fs::path& top) {
   Tree out;
   std::error_code failed;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The files of one run: a temporary directory with
-//   local/   {dir}, empty: what the command copies from the server belongs here
-//   source/  {source}: a small tree that it may copy to the server
-//   outside/ a file that it must not touch
-//   output   what it writes to standard output and standard error
+//   local/   {dir}, empty at first: the command copies files from the server to this directory
+//   source/  {source}: a small tree that the command may copy to the server
+//   outside/ holds a file that the command must not touch
+//   output   standard output and standard error of the command
 #include <filesystem>
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Segments that break a rule of DDP or RDMAP. Each makes up to three cases: "violation": the connection ends and
-// nothing is delivered; "terminate": the Terminate names the error; "headers": it contains the headers of the segment.
-// To add one: a line in one of the functions that return a list.
+// Segments that break a rule of DDP or RDMAP. Each makes up to three cases. "violation": the connection ends and
+// nothing is delivered. "terminate": the Terminate names the error. "headers": the Terminate contains the headers of
+// the segment. To add a segment, add a line to one of the functions that return a list.
 #include <fmt/format.h>
 
 #include "families.hpp"

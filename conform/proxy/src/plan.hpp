@@ -13,7 +13,7 @@ struct Fault {
   Rule rule;
   Dice dice;
   std::uint32_t number;  ///< of the message among those that the rule matches
-  bool begins;           ///< the first message of this rule on this connection
+  bool begins;           ///< the first message on which the rule acts on this connection
 };
 
 /// The rules, and on how many more connections each may act. Decisions depend only on the numbers of the connection and

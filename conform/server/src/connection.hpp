@@ -133,7 +133,7 @@ class Connection final : private fabric::QueuePairEvents {
 class Memory {
  public:
   Memory(Connection& connection, fabric::QueuePair& queue_pair, Bytes contents, fabric::Access access);
-  /// The segment of all of it, or of a part.
+  /// The segment of the whole memory, or of a part.
   RdmaSegment segment() const { return segment(0, static_cast<std::uint32_t>(bytes_.size())); }
   RdmaSegment segment(std::uint32_t offset, std::uint32_t length) const {
     return {exposed_.handle, length, exposed_.offset + offset};

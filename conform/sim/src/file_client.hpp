@@ -29,7 +29,7 @@ class FileClient {
   void end() noexcept { client_.reset(); }
   const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
   void check_idle();
-  /// Compares what the server holds with the model.
+  /// Compares the files on the server with the model.
   void check_files(nfsd::FileSystem& files);
 
  private:

@@ -78,7 +78,7 @@ bool in_child(Report& report, bool silent, Work work) {
       ::dup2(nothing, STDOUT_FILENO);
       ::dup2(nothing, STDERR_FILENO);
     }
-    if (work()) std::exit(EXIT_SUCCESS);  // runs the check for leaks of a sanitizer
+    if (work()) std::exit(EXIT_SUCCESS);  // exit() runs the leak check of a sanitizer
     std::fflush(stdout);
     ::_exit(kFailed);
   }

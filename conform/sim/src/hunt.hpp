@@ -20,8 +20,8 @@ struct HuntOptions {
   RunOptions run;
 };
 
-/// Plays the plans of all seeds in a child process, which may crash, and prints what fails and a shorter script of it.
-/// Returns the number of seeds that have failed.
+/// Plays the plans of all seeds in child processes, which may crash. Prints each failure with a shortened script.
+/// Returns the number of seeds that failed.
 std::uint64_t hunt(const HuntOptions& options);
 
 }  // namespace rpcrdma::sim

@@ -11,7 +11,7 @@
 namespace rpcrdma::sim {
 
 struct RunOptions {
-  bool trace = false;  ///< print what happens
+  bool trace = false;  ///< print each event
   LogLevel log = LogLevel::off;
 };
 

@@ -26,7 +26,7 @@ struct Violation {
   std::uint64_t step = 0;
 };
 
-/// What happened in a run: hashed, and printed on request. The run ends at the first violation.
+/// The events of a run: hashed, and printed on request. The run ends at the first violation.
 class Trace {
  public:
   explicit Trace(bool prints) : prints_(prints) {}

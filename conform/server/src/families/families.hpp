@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The families of cases, one source each. To add a family: a function here, its source, a line in add_families().
+// The families of cases, one source each. To add a family, add a function here, a source, and a line in add_families().
 #include "session.hpp"
 
 namespace rpcrdma::conform {

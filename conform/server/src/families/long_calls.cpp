@@ -13,7 +13,7 @@ void null_in(Session& s, const std::vector<std::uint32_t>& lengths) {
   Record::expect(s.results_of(call.xid()).empty(), "NULL has results");
 }
 
-/// A long call whose chunk does not hold a valid call: it must be refused, and the connection stays.
+/// Sends a long call whose chunk does not hold a valid call. It must be refused, and the connection must stay open.
 void refused(Session& s, Bytes stream, std::uint32_t xid) {
   RdmaHeader header{.xid = xid, .procedure = kNomsg};
   header.lists.reads = {{0, s.readable(std::move(stream)).segment()}};

@@ -8,7 +8,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// A client that can stop.
+/// A client that can stop answering.
 class Stalled {
  public:
   explicit Stalled(Session& s) {

@@ -10,7 +10,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// A READ into one Write chunk, and all that came back.
+/// The reply to a READ into one Write chunk.
 struct ReadBack {
   Message message;
   nfs::Read results;

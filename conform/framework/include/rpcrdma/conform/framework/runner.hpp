@@ -54,7 +54,7 @@ struct Summary {
 
   std::size_t count(Level level, Verdict verdict) const noexcept;
   std::size_t count(Verdict verdict) const noexcept;
-  /// 0: no MUST failed; 1: one did; 3: the peer stopped serving.
+  /// 0: no MUST failed; 1: at least one MUST failed; 3: the peer stopped serving.
   int exit_status() const noexcept;
 };
 

@@ -34,7 +34,7 @@ class Known {
   /// Parses lines of a pattern and a reason, separated by white space; `#` begins a comment line. Returns an error
   /// message with the number of the line, or nothing.
   std::optional<std::string> parse(std::string_view text);
-  /// Why `id` may fail; null if it may not.
+  /// The entry that permits `id` to fail; null if there is none.
   const Entry* find(std::string_view id) const noexcept;
   const std::vector<Entry>& entries() const noexcept { return entries_; }
 
