@@ -40,7 +40,7 @@ struct Case {
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
   std::uint32_t connections = 1;  ///< the calls are spread over these
   std::uint32_t files = 0;        ///< in a tree
-  int rounds = 0;                 ///< 0: the default number; another number counts as one with --quick
+  int rounds = 0;                 ///< 0: the default number; with --quick any other number becomes 1
 };
 
 /// Thrown by the constructor of a subject that cannot run on this machine, or with these options.

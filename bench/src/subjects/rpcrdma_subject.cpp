@@ -124,7 +124,7 @@ class Rpcrdma final : public Subject {
     call<service::Null>(loop_, once);
   }
 
-  /// Makes calls for `budget`; returns the seconds it took.
+  /// Makes calls for `budget`; returns the seconds that they took.
   template <class P>
   double drive(Run& run, const Case& which, std::chrono::milliseconds budget) {
     run.bytes = which.bytes;

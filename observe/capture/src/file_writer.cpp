@@ -120,8 +120,8 @@ void FileWriter::show_message(const Record& record) {
       if (record.whole != 0) comment_ = fmt::format("the first bytes of {}", record.whole);
       break;
     case RecordKind::event:
-      // Changes the window: Wireshark takes an empty segment with the window of the previous one for a duplicate
-      // acknowledgement.
+      // Changes the window, because Wireshark reports an empty segment as a duplicate acknowledgement if its window is
+      // that of the previous segment.
       header.window = connection.window ^= 1;
       comment_ = text_of(record);
       make_segment(connection, header, {}, packet_);

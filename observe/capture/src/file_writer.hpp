@@ -9,7 +9,7 @@
 
 namespace rpcrdma::capture {
 
-/// Writes records to a file, or to a ring of files. One thread, except for counts().
+/// Writes records to a file, or to a ring of files. Used by one thread, except for counts().
 ///
 /// Each file can be read by itself: it shows the opening of a connection before its first frame. If a write fails, the
 /// file is truncated after the last whole block, and later records are dropped until the next run.
@@ -28,7 +28,7 @@ class FileWriter {
   /// write().
   void pause(std::uint64_t dropped);
   void close(std::uint64_t dropped);
-  /// Any thread.
+  /// May be called on any thread.
   CaptureCounts counts() const noexcept;
 
  private:

@@ -32,7 +32,7 @@ struct Track {
   std::uint32_t lost = 0;                   ///< records dropped since the last one that was recorded
 };
 
-/// Turns the messages of the queue pairs of one fabric into records. One thread.
+/// Turns the messages of the queue pairs of one fabric into records. Used by one thread.
 class Recorder {
  public:
   explicit Recorder(std::shared_ptr<Capture::Core> core) : core_(std::move(core)), channel_(core_->make_channel()) {}

@@ -39,7 +39,7 @@ MemoryFileSystem::MemoryFileSystem(PageStore& pages, const MemoryOptions& option
   server.gid = ::getegid();
   SetAttributes attributes;
   attributes.mode = kRootMode;
-  add_node(FileType::directory, server, nullptr, attributes).directory.parent = kRoot;  // not counted in the size
+  add_node(FileType::directory, server, nullptr, attributes).directory.parent = kRoot;  // not counted in metadata_
 }
 
 Limits MemoryFileSystem::limits() const noexcept { return {kMaxFileSize, kMaxLinks, kMaxName, {0, 1}}; }

@@ -15,8 +15,8 @@ namespace rpcrdma::nfsd {
 enum class SandboxMode : std::uint8_t {
   off,     ///< changes nothing
   log,     ///< as `on`, but the kernel logs the system calls that `on` refuses, and makes them
-  on,      ///< fewer capabilities, a filter of system calls, no TCP ports but those named; as far as the kernel permits
-  strict,  ///< as `on`, and no file outside of the paths named; fails if the kernel lacks a part
+  on,      ///< fewer capabilities, filtered system calls, only the TCP ports of SandboxNeeds; as the kernel permits
+  strict,  ///< as `on`, and only the files of SandboxNeeds; fails if the kernel lacks a part
 };
 
 /// "off", "log", "on" or "strict"; nothing for other words.
