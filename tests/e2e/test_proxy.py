@@ -425,7 +425,7 @@ class CommandLine(Case):
         self.assertIn("--log-level", self.refused(*both, "--log-level", "loud"))
         self.assertIn("cannot read", self.refused(*both, "--script", str(self.folder / "none")))
         (self.folder / "script").write_text("cut reply\ncut nothing\n")
-        self.assertIn("line 2: cut of what?", self.refused(*both, "--script", str(self.folder / "script")))
+        self.assertIn("line 2: cut: 'nothing' is neither", self.refused(*both, "--script", str(self.folder / "script")))
         (self.folder / "long").write_bytes(b"#" * ((1 << 20) + 1))
         self.assertIn("longer than 1 MiB", self.refused(*both, "--script", str(self.folder / "long")))
 

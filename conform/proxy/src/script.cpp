@@ -150,7 +150,7 @@ Refusal check(const Rule& rule) {
   if (rule.action == Action::hold && rule.time.count() == 0) return needs("ms=, also with bytes=");
   if (rule.action == Action::flip && rule.bit && rule.field != Field::any) return "flip takes bit= or field=, not both";
   if (rule.action == Action::credits && (rule.kind != Kind::reply && rule.kind != Kind::call))
-    return "credits are those of a call or reply";
+    return "credits takes only the kinds call and reply";
   return std::nullopt;
 }
 
@@ -181,9 +181,8 @@ std::optional<std::string> add_rule(std::string_view line, Script& script) {
   rule.action = static_cast<Action>(*action);
   if (rule.action == Action::join) rule.time = std::chrono::milliseconds(20);
   if (rest.empty() || !set_kind(rule, rest[0]))
-    return fmt::format(
-        "{} of what? '{}' is not a {}", words[0], rest.empty() ? "" : rest[0],
-        rule.action == Action::drop_reply ? "non-idempotent procedure, nor any" : "kind of message, nor any");
+    return fmt::format("{}: '{}' is neither a {} nor any", words[0], rest.empty() ? "" : rest[0],
+                       rule.action == Action::drop_reply ? "non-idempotent procedure" : "kind of message");
   rest = rest.subspan(1);
   if (!rest.empty() && rest[0].find('=') == std::string_view::npos) {
     if (!set_number(rest[0], 1, kLarge, rule.nth)) return fmt::format("not the number of a message: '{}'", rest[0]);

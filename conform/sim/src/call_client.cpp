@@ -167,7 +167,7 @@ void CallClient::over(OneCall& call, error_code status) {
   if (!status) ++succeeded_;
   if (!status && call.name != "FETCH")
     stage_.trace.require(stage_.ever_run.contains(call.token), invariant::kExecutedOnce,
-                         "{} {:x} succeeds and has not run", call.name, call.token);
+                         "{} {:x} succeeds but has not run", call.name, call.token);
   if (call.must_succeed && !ended_)
     stage_.trace.require(!status, invariant::kAlive, "{} {:x} fails: {}", call.name, call.token, status.message());
 }

@@ -45,7 +45,7 @@ bool World::step() {
   trace_.begin_step();
   environment::advance(kStep);
   note_frames();
-  trace_.require(network_.overruns() == 0, invariant::kCredits, "{} messages found no receive, or one too short",
+  trace_.require(network_.overruns() == 0, invariant::kCredits, "{} messages found no receive of sufficient size",
                  network_.overruns());
   sweep();
   while (!stage_.faults_over && next_fault_ < plan_.faults.size() && plan_.faults[next_fault_].at <= trace_.step())
@@ -67,8 +67,9 @@ template <class Done>
 bool World::run_until(Done done, std::string_view what) {
   while (!trace_.failed() && !done()) {
     const bool moved = step();
-    trace_.require(moved && !stalled_, invariant::kAlive, "{}: nothing is left to happen", what);
-    trace_.require(trace_.step() < kMostSteps, invariant::kAlive, "{}: not after {} steps", what, kMostSteps);
+    trace_.require(moved && !stalled_, invariant::kAlive, "{}: no event is pending", what);
+    trace_.require(trace_.step() < kMostSteps, invariant::kAlive, "{}: has not happened after {} steps", what,
+                   kMostSteps);
   }
   return !trace_.failed();
 }
@@ -87,7 +88,7 @@ void World::settle() {
   network_.drop_connection_after(std::uint64_t{1} << 40);
   for (const auto& later : later_) later->timer.cancel();
   run_until([this] { return later_.empty() && life_ != nullptr && !life_->closing(); }, "the server restarts");
-  // Until they end, handlers of calls that have timed out keep memory of connections that have ended.
+  // The handler of a call that has timed out keeps memory of its ended connection until the handler ends.
   run_until([this] { return !life_->busy(); }, "handlers end");
 }
 

@@ -112,9 +112,9 @@ void add_procedures(Families& out, const Report& report) {
             MetricType::Histogram);
   for (const Procedure& one : report.procedures)
     out.add(one.statistics.latency, 10, 35, 1, kNanosecond, labels_of(one));
-  out.begin("rpcrdma_call_size_bytes", "Size of calls, with what travels in chunks.", MetricType::Histogram);
+  out.begin("rpcrdma_call_size_bytes", "Size of calls, including the data in chunks.", MetricType::Histogram);
   for (const Procedure& one : report.procedures) out.add(one.statistics.call_size, 7, 21, 2, 1, labels_of(one));
-  out.begin("rpcrdma_reply_size_bytes", "Size of replies, with what travels in chunks.", MetricType::Histogram);
+  out.begin("rpcrdma_reply_size_bytes", "Size of replies, including the data in chunks.", MetricType::Histogram);
   for (const Procedure& one : report.procedures) out.add(one.statistics.reply_size, 7, 21, 2, 1, labels_of(one));
 }
 
@@ -133,7 +133,7 @@ void add_duplicates(Families& out, const rpc::DuplicateCache::Counters& from) {
   out.gauge("rpcrdma_duplicate_cache_entries", "Calls in the duplicate request cache.", from.entries);
   out.gauge("rpcrdma_duplicate_cache_bytes", "Bytes of the replies that the duplicate request cache keeps.",
             from.bytes);
-  out.begin("rpcrdma_duplicate_calls_total", "Resent calls, by what the duplicate request cache did.",
+  out.begin("rpcrdma_duplicate_calls_total", "Retransmitted calls, by the action of the duplicate request cache.",
             MetricType::Counter);
   out.add(from.replayed, {{"result", "replayed"}});
   out.add(from.attached, {{"result", "attached"}});
@@ -240,14 +240,15 @@ void add_iwarp(Families& out, const Report& report) {
 
 void add_server(Families& out, const Report& report) {
   out.counter("rpcrdma_connections_accepted_total", "Connections accepted.", report.server.accepted);
-  out.counter("rpcrdma_connections_refused_total", "Connections beyond a limit.", report.server.refused);
+  out.counter("rpcrdma_connections_refused_total", "Connections refused because of a limit.", report.server.refused);
   out.gauge("rpcrdma_bulk_bytes_in_use", "Bytes of the budget for bulk data that calls hold.",
             report.server.bulk_in_use);
   out.gauge("rpcrdma_message_buffer_bytes", "Bytes registered for receives and sends of connections.",
             report.server.receive_octets);
   out.gauge("rpcrdma_tcp_connections", "Open connections of plain TCP.", report.tcp.connections);
   out.counter("rpcrdma_tcp_connections_accepted_total", "Connections of plain TCP accepted.", report.tcp.accepted);
-  out.counter("rpcrdma_tcp_connections_refused_total", "Connections of plain TCP beyond a limit.", report.tcp.refused);
+  out.counter("rpcrdma_tcp_connections_refused_total", "Connections of plain TCP refused because of a limit.",
+              report.tcp.refused);
   out.counter("rpcrdma_tcp_calls_total", "Calls received over plain TCP.", report.tcp.calls);
   out.begin("rpcrdma_loop_waits_total", "Waits of the event loops, by how they ended.", MetricType::Counter);
   out.add(report.waits.found, {{"end", "found_by_polling"}});
