@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What copies preserve, their summary, and how an interrupted copy is resumed."""
+"""Copies: the attributes that they preserve, their summary, and the resumption of an interrupted copy."""
 import errno
 import filecmp
 import os

@@ -204,7 +204,7 @@ class Replies(ProxyCase):
 
 
 class Responder:
-    """A listener that sends and receives what a test wants on one connection."""
+    """A listener with which a test sends and receives messages on one connection."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
