@@ -24,8 +24,8 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
 
-# install_bench_packages installs what scripts/bench needs and, if possible, the peers. Does not let the service of
-# nfs-ganesha start: the benchmark runs the program itself.
+# install_bench_packages installs the packages that scripts/bench needs and, if possible, the peers. Does not let the
+# service of nfs-ganesha start: the benchmark runs the program itself.
 install_bench_packages() {
   install_packages "${bench_packages[@]}"
   local as_root=() masked=no

@@ -89,7 +89,7 @@ class VersionsOnRxe(Machine):
     device = "rxe"
 
     def test(self):
-        """The client offers version two to the kernel's server, which has version one alone; the server serves the
+        """The client offers version two to the kernel's server, which supports only version one; the server serves the
         kernel's client with version one."""
         self.run_guest("versions.sh", self.device)
         capture.check_fallback(self, capture.decoded(self.out / f"fallback-{self.device}.pcap", self.port_of_kernel))

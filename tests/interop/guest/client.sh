@@ -11,7 +11,7 @@ small_tree() {
   : >"$1/empty"
 }
 
-# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: FOLDER is what the server exports as URL; /run/tree is the input.
+# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: the server exports FOLDER as URL; /run/tree is the input.
 drive_client() {
   local url=$2 folder=$3
   client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:4}" # no terminal, no progress bar

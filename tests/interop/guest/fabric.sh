@@ -54,7 +54,7 @@ conformance() {
   RPCRDMA_TEST_VERBS_ADDRESS=$1 "$program" --gtest_brief=1 --gtest_color=no \
     --gtest_filter="$2-$(IFS=:; echo "${left_out[*]}")" "${@:3}" || status=1
 }
-# With IPv6 only the set-up of a connection differs; for the device all else is the same.
+# IPv6 differs for the device only in the set-up of a connection.
 if [[ -n ${VM_MORE-} ]]; then
   export RPCRDMA_TEST_CALLS=100000
   conformance "$VM_ADDRESS6" '*' "$@"

@@ -23,7 +23,7 @@ mount_tree() {
   rm -rf /run/tree5000
 }
 
-# mount_fio SIZE: fio verifies what it has written, in blocks of many sizes.
+# mount_fio SIZE: fio verifies its own writes, in blocks of many sizes.
 mount_fio() {
   expect 'fio with verification' fio --name=verify --directory=/mnt --size="$1" --rw=randwrite --bsrange=512-1m \
     --bs_unaligned=1 --ioengine=psync --fallocate=none --verify=crc32c --do_verify=1 --verify_fatal=1 --end_fsync=1 \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# RPC-over-RDMA version two where the kernel, which has version one alone, is the peer: both programs with
+# RPC-over-RDMA version two where the kernel, which supports only version one, is the peer: both programs with
 # --rdma-version auto. In the virtual machine:
 #   scripts/vm run [--siw] tests/interop/guest/versions.sh BUILD_FOLDER rxe|siw
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
