@@ -11,7 +11,7 @@ namespace rpcrdma::bench {
 /// What one operation costs a contender on one of its sides: averages over a run. A value that cannot be measured is
 /// NaN.
 struct Cost {
-  std::string name;  ///< of the case
+  std::string name;  ///< name of the case
   std::string who;
   std::string side;
   double processor_us;    ///< microseconds of processor time, in the process and in the kernel on its behalf

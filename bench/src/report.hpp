@@ -23,7 +23,7 @@ struct Row {
   std::string peer;
   double ours;
   double peer_value;
-  double spread;  ///< of our rounds: (largest - smallest) / median
+  double spread;  ///< spread of our rounds: (largest - smallest) / median
 };
 
 /// Runs `ours` and each of the peers in turn, `rounds` times, after one unmeasured round each.

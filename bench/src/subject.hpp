@@ -38,8 +38,8 @@ struct Case {
   Operation operation = Operation::null;
   std::uint32_t bytes = 0;        ///< bulk bytes in one operation
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
-  std::uint32_t connections = 1;  ///< the calls are spread over these
-  std::uint32_t files = 0;        ///< in a tree
+  std::uint32_t connections = 1;  ///< connections over which the calls are spread
+  std::uint32_t files = 0;        ///< files in a tree
   int rounds = 0;                 ///< 0: the default number; with --quick any other number becomes 1
 };
 
@@ -52,7 +52,7 @@ struct Unavailable : std::runtime_error {
 constexpr std::size_t kSmallMessage = 128;
 
 struct Outcome {
-  double value = 0;              ///< in the case's unit
+  double value = 0;              ///< the result, in the case's unit
   std::uint64_t operations = 0;  ///< completed in the run
 };
 

@@ -83,7 +83,7 @@ class Link final : private fabric::QueuePairEvents {
   std::list<Posted> posted_;
   std::vector<std::byte> clients_data_;  // private data of the client
   std::size_t calls_ = 0;
-  std::map<std::uint32_t, Bytes> unanswered_;  // by XID
+  std::map<std::uint32_t, Bytes> unanswered_;  // unanswered calls, by XID
   std::set<std::uint32_t> reverse_;            // XIDs of calls towards the client
   std::set<std::uint32_t> handles_;            // offered by earlier calls
   std::uint32_t granted_ = 1;                  // the largest grant so far

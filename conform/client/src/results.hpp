@@ -90,7 +90,7 @@ struct Hooks {
   Hook<void(WriteResult&)> write;
   Hook<void(std::uint64_t& verifier)> commit;
   Hook<void(std::string& target)> readlink;
-  Hook<void(nfs::Handle&)> handle;  ///< of LOOKUP, CREATE, MKDIR, SYMLINK
+  Hook<void(nfs::Handle&)> handle;  ///< the handle in results of LOOKUP, CREATE, MKDIR, SYMLINK
   Hook<void(Fsinfo&)> fsinfo;
   Hook<void(std::uint32_t& status, nfs::Handle& root, std::vector<std::uint32_t>& flavors)> mount;
   /// A status other than 0 fails the NFS procedure, which is then not executed.

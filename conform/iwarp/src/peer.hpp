@@ -18,8 +18,8 @@ struct Reply {
 
 /// How a stream ended.
 enum class End {
-  closed,   ///< in order
-  reset,    ///< by a reset
+  closed,   ///< the peer closed it in order
+  reset,    ///< the peer reset it
   timeout,  ///< it has not ended
 };
 

@@ -16,7 +16,7 @@ struct Violation {
   const char* name;
   const char* rules;
   const char* sends;
-  Codes codes;  ///< of the Terminate; empty: no RFC specifies them
+  Codes codes;  ///< permitted codes of the Terminate; empty: no RFC specifies them
   /// Makes ULPDUs, of which the last one breaks the rule. A call has been answered on the connection, and `msn` is the
   /// next MSN.
   std::function<std::vector<Bytes>(Peer& peer, std::uint32_t msn)> make;

@@ -30,10 +30,10 @@ constexpr std::string_view name_of(Kind kind) noexcept { return kKindNames[stati
 /// One start-up frame or FPDU.
 struct Frame {
   Kind kind = Kind::other;
-  std::size_t size = 0;  ///< of the whole frame, with padding and CRC
+  std::size_t size = 0;  ///< bytes of the whole frame, with padding and CRC
   bool first = true;     ///< the first frame of its message
   bool last = true;
-  std::optional<RpcMessage> rpc;  ///< of the first frame of a call or reply
+  std::optional<RpcMessage> rpc;  ///< fields of the RPC message, in the first frame of a call or reply
 };
 
 /// Offsets in an FPDU of fields of the DDP header (RFC 5041 section 4).
@@ -70,7 +70,7 @@ class FrameReader {
   bool unframed_ = false;
   std::optional<Flags> flags_;
   Kind send_kind_ = Kind::send;        // kind of the message that arrives on queue 0
-  std::array<bool, 16> in_message_{};  // for each opcode: the last tagged segment was not the last of its message
+  std::array<bool, 16> in_message_{};  // for each opcode: the message of its latest tagged segment is incomplete
 };
 
 }  // namespace rpcrdma::proxy

@@ -12,12 +12,12 @@ namespace rpcrdma::proxy {
 struct Fault {
   Rule rule;
   Dice dice;
-  std::uint32_t number;  ///< of the message among those that the rule matches
+  std::uint32_t number;  ///< number of the message among the messages that the rule matches
   bool begins;           ///< the first message on which the rule acts on this connection
 };
 
-/// The rules, and on how many more connections each may act. Decisions depend only on the numbers of the connection and
-/// of the message, so that the same seed causes the same faults.
+/// The rules, and the number of further connections on which each may act. Decisions depend only on the numbers of the
+/// connection and of the message, so that the same seed causes the same faults.
 class Director {
  public:
   Director(Script script, std::uint64_t seed);
@@ -27,7 +27,7 @@ class Director {
   friend class Plan;
   Script script_;
   std::uint64_t seed_;
-  std::vector<std::uint32_t> left_;  // for each rule: on how many more connections it may act
+  std::vector<std::uint32_t> left_;  // for each rule: the number of further connections on which it may act
 };
 
 /// Decides on the faults of one connection. Connections are counted from 1.
@@ -52,8 +52,8 @@ class Plan {
   std::vector<Rule> rules_;
   /// Whether a rule of the script acts on this connection, or other connections have used up its `times`.
   enum class Turn : std::uint8_t { open, acts, used_up };
-  std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it matches
-  std::vector<Turn> turns_;                         // for each rule
+  std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it has matched
+  std::vector<Turn> turns_;                         // the state of each rule on this connection
   std::unordered_map<std::uint32_t, Procedure> calls_;
   std::deque<std::uint32_t> order_;  // XIDs of calls_, oldest first
 };

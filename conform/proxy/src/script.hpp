@@ -29,7 +29,7 @@ struct Rule {
   std::uint32_t nth = 1;
   std::uint32_t count = 1;
   std::uint32_t connection = 0;            ///< number of the only connection; 0: every connection
-  std::uint32_t times = 1;                 ///< on this many connections at most
+  std::uint32_t times = 1;                 ///< the most connections on which it acts
   std::uint32_t after = 0;                 ///< cut: after this many bytes of the message
   bool reset = false;                      ///< cut: by a reset
   std::chrono::milliseconds time{0};       ///< delay, hold, join: how long, at most

@@ -32,7 +32,7 @@ struct Fault {
   std::uint32_t a = 0;
   std::uint32_t b = 0;
   std::uint32_t c = 0;
-  std::uint32_t number = 0;  ///< in the script of the seed, from 1
+  std::uint32_t number = 0;  ///< number in the script of the seed, from 1
 
   std::string text() const;
 };
@@ -60,7 +60,7 @@ struct Plan {
   std::uint64_t seed = 1;
   bool liveness = false;  ///< faults of network and processes only; then every operation must succeed
   Setup setup;
-  std::vector<Fault> faults;  ///< in the order of their steps
+  std::vector<Fault> faults;  ///< sorted by their steps
 
   /// Whether the script makes operations of a fabric fail, perhaps after its last step.
   bool fails_operations() const noexcept;

@@ -51,7 +51,7 @@ class CapturedFabric final : public fabric::Fabric {
 
   std::unique_ptr<fabric::Fabric> inner_;
   std::shared_ptr<Recorder> recorder_;
-  std::vector<fabric::Endpoint> peers_;  // to which this side has connected
+  std::vector<fabric::Endpoint> peers_;  // the peers to which this side has connected
   std::mutex rejecting_;
   std::shared_ptr<Recorder> rejections_;  // a recorder of its own, because reject() may be called on another thread
 };

@@ -49,7 +49,7 @@ class FileWriter {
   std::uint64_t size_ = 0;    // bytes in the file
   std::int64_t began_ = 0;
   std::uint64_t run_ = 0;
-  std::uint64_t dropped_ = 0;  // as passed to the last pause()
+  std::uint64_t dropped_ = 0;  // the argument of the last pause()
   bool failed_ = false;
   bool complete_ = true;  // no record since the last statistics
   error_code unreported_;

@@ -34,13 +34,13 @@ class PeerAccess {
     Segment segment;
     BufferRef memory;
     fabric::Access access = fabric::Access::remote_read;
-    std::uint32_t xid = 0;  // of the call with this Read chunk
+    std::uint32_t xid = 0;  // XID of the call with this Read chunk
     bool named = false;     // true while an unanswered call has this Read chunk
   };
   bool decode(Octets message);
   void add_written(const Segment& segment);
 
-  std::unordered_map<std::uint32_t, Exposed> windows_;  // by handle
+  std::unordered_map<std::uint32_t, Exposed> windows_;  // exposed memory, by handle
   wire::Header header_;
   std::vector<AccessPart> parts_;
 };

@@ -26,7 +26,7 @@ struct Connection {
   // Used by the writer alone:
   std::uint64_t shown_in = 0;    ///< number of the last file that shows the opening
   std::uint64_t run = 0;         ///< number of the last run (Core::runs_) in which a frame was written
-  std::uint16_t window = 65535;  ///< in the last frame
+  std::uint16_t window = 65535;  ///< the window in the last frame
 };
 
 enum class RecordKind : std::uint32_t {
@@ -39,7 +39,7 @@ enum class RecordKind : std::uint32_t {
 
 /// The first word of a record in a ring.
 struct RecordStart {
-  std::uint32_t size;  ///< of the whole record, a multiple of 8
+  std::uint32_t size;  ///< bytes of the whole record, a multiple of 8
   RecordKind kind;
 };
 

@@ -36,7 +36,7 @@ std::uint32_t total(std::span<const BufferRef> gather) noexcept {
 struct Recorder::Gather {
   std::span<const BufferRef> rest;
   std::uint32_t left;        // bytes
-  std::uint32_t offset = 0;  // in rest.front()
+  std::uint32_t offset = 0;  // offset in rest.front()
 
   explicit Gather(std::span<const BufferRef> all) noexcept : rest(all), left(total(all)) {}
   /// Passes `count` bytes, and copies the first of them as far as `to` has room.

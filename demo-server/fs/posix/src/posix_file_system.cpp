@@ -154,8 +154,8 @@ Wcc PosixFileSystem::wcc_after(const Node& directory, bool changed) const {
   return wcc;
 }
 
-/// Where fsync would omit the inode, sets the access time to its present value: fsync then writes the inode. Must
-/// precede every reply that shows the ctime, because it changes the ctime.
+/// Where fsync would omit the inode, sets the access time to its present value, so that fsync writes the inode. Changes
+/// the ctime; call it before any reply that shows the ctime.
 void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
   if (!forgets_inodes_) return;
   act_as_server();

@@ -70,7 +70,7 @@ class PosixFileSystem final : public FileSystem {
   struct Node {
     NodeFd fd;
     NodeStat stat;
-    std::uint64_t failures = 0;  ///< for a directory that is kept: the number of its failed synchronizations so far
+    std::uint64_t failures = 0;  ///< number of failed synchronizations so far, of a directory that is kept
   };
   /// The key and attributes of an object, for a reply.
   struct Found {
@@ -235,7 +235,7 @@ class PosixFileSystem final : public FileSystem {
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
-  mutable std::mutex modes_mutex_;         // for changes of modes, by a server without privilege; the innermost lock
+  mutable std::mutex modes_mutex_;  // protects changes of modes by a server without privilege; the innermost lock
   std::atomic<bool> reads_at_once_{true};  // false once the file system has refused such reads (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;

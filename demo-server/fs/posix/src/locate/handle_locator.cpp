@@ -140,7 +140,7 @@ class HandleLocator final : public Locator {
   dev_t root_device_;
   Fd mount_;
   std::atomic<bool> numbers_in_handles_{true};  // false once a handle contained no inode number
-  const std::unique_ptr<Locator> places_;       // for a mount of a part of a file system; else null
+  const std::unique_ptr<Locator> places_;       // only for a mount of a part of a file system; else null
 };
 
 }  // namespace

@@ -286,7 +286,7 @@ class PlaceStore::Database {
     return state == kClosed || (!here.empty() && state.substr(kClosed.size()) == here) ? 0 : kNotClosed;
   }
 
-  /// Synchronizes the file: all earlier changes are on the disk when this one is.
+  /// Writes the state, and synchronizes the file, so that all earlier changes are on the disk as well.
   int set_state(std::string_view state) {
     if (is_file_) mdb_env_set_flags(environment_, MDB_NOSYNC, 0);
     return write([&](MDB_txn* transaction) {

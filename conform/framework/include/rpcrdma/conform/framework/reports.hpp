@@ -14,8 +14,8 @@ std::unique_ptr<Reporter> make_terminal_report(std::FILE* out, bool colours);
 /// Test Anything Protocol: valid as version 13 and 14. Failed cases are "not ok". Those below Level::must and known
 /// divergences have the directive todo, so that they do not count.
 std::unique_ptr<Reporter> make_tap_report(std::FILE* out);
-/// JUnit XML, written at the end. Only failures at Level::must are failures; others and known divergences are "skipped"
-/// with a message.
+/// JUnit XML, written at the end. Failed cases of Level::must are failures. Other failed cases and known divergences
+/// are "skipped" with a message.
 std::unique_ptr<Reporter> make_junit_report(std::FILE* out);
 /// One HTML page without outside resources, written at the end.
 std::unique_ptr<Reporter> make_html_report(std::FILE* out);

@@ -39,7 +39,7 @@ struct CaseResult {
 /// What is tested, for the reports.
 struct Subject {
   std::string tester;   ///< "rpcrdma-conform server"
-  std::string version;  ///< of the tester
+  std::string version;  ///< version of the tester
   std::string peer;     ///< "iwarp@192.0.2.1:20049"
   std::string date;     ///< ISO 8601
 };
