@@ -85,7 +85,7 @@ class Link final : private fabric::QueuePairEvents {
   std::size_t calls_ = 0;
   std::map<std::uint32_t, Bytes> unanswered_;  // unanswered calls, by XID
   std::set<std::uint32_t> reverse_;            // XIDs of calls towards the client
-  std::set<std::uint32_t> handles_;            // offered by earlier calls
+  std::set<std::uint32_t> handles_;            // handles that earlier calls offered
   std::uint32_t granted_ = 1;                  // the largest grant so far
   bool replied_ = false, established_ = false, ended_ = false;
 };

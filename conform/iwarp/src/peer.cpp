@@ -175,7 +175,7 @@ Bytes Peer::receive_framed(std::size_t count) {
 }
 
 void Peer::check_marker(View marker) {
-  // [5044-4.2-a] [5044-4.3-c] [5044-4.3-d]
+  // [5044-4.2-a] [5044-4.3-c] [5044-4.3-d] a marker holds the distance to the start of its FPDU, or 0 between FPDUs
   const std::uint32_t value = In(marker).u32();
   const std::uint32_t expected = static_cast<std::uint32_t>(position_ - fpdu_at_);
   Record::expect(value == expected, fmt::format("the marker at byte {} of the stream is {:#x}, expected {:#x}",
@@ -195,7 +195,7 @@ std::optional<Segment> Peer::next() {
   const Bytes body = receive_framed(length + pad + 4);
   Record::expect(body.size() == length + pad + 4, "the stream ends within an FPDU");
   whole.insert(whole.end(), body.begin(), body.end());
-  for (std::size_t i = 0; i < pad; ++i)  // [5044-4.1-b]
+  for (std::size_t i = 0; i < pad; ++i)  // [5044-4.1-b] the pad is zero
     Record::expect(whole[2 + length + i] == std::byte{0}, "the pad is not zero: " + hex(whole));
   if (crc_) {  // [5044-4.4-c] [5044-4.4-g] [5044-4.4-h] the CRC covers markers
     std::uint32_t crc = 0;
@@ -205,7 +205,7 @@ std::optional<Segment> Peer::next() {
   }
   Segment segment = decode_segment(Bytes(whole.begin() + 2, whole.begin() + 2 + static_cast<std::ptrdiff_t>(length)));
   record_.received(describe(segment));
-  if (!segment.tagged && segment.offset == 0) {  // [5041-4.3-b]
+  if (!segment.tagged && segment.offset == 0) {  // [5041-4.3-b] MSNs count from 1
     const std::uint32_t expected = ++received_[segment.queue];
     Record::expect(segment.msn == expected, fmt::format("MSN {}, expected {}", segment.msn, expected));
   }
@@ -265,7 +265,7 @@ std::optional<Segment> Peer::expect_end() {
 Segment Peer::expect_terminate(const std::vector<TerminateCode>& codes) {
   auto segment = expect_end();
   if (!segment) Record::fail("the connection ended without a Terminate");
-  // [5040-5.4-a] [5040-4.8-a]
+  // [5040-5.4-a] [5040-4.8-a] a Terminate is one untagged segment on queue 2
   Record::expect(!segment->tagged && segment->queue == kTerminateQueue && segment->offset == 0 && segment->last,
                  "the Terminate is not a message on queue 2: " + describe(*segment));
   const View payload = segment->payload();

@@ -13,7 +13,7 @@ namespace rpcrdma::conform::iwarp {
 struct Reply {
   std::uint8_t flags = 0, revision = 0;
   Bytes private_data;
-  std::optional<Enhanced> enhanced;  ///< its first word, if the Reply is enhanced
+  std::optional<Enhanced> enhanced;  ///< the first word of the private data, if the Reply is enhanced
 };
 
 /// How a stream ended.
@@ -90,7 +90,7 @@ class Peer {
   std::size_t position_ = 0, fpdu_at_ = 0;  // in the stream of FPDUs, with markers
   Bytes fpdu_;                              // the FPDU that is being received, with its markers
   std::uint32_t msn_ = 1;
-  std::map<std::uint32_t, std::uint32_t> received_;  // messages of each queue
+  std::map<std::uint32_t, std::uint32_t> received_;  // number of messages received on each queue
   std::uint32_t xid_ = 0;
 };
 

@@ -25,19 +25,19 @@ inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-versi
 struct Rule {
   Action action = Action::cut;
   std::optional<Kind> kind;  ///< nothing: every kind
-  std::optional<Side> side;  ///< nothing: both
+  std::optional<Side> side;  ///< nothing: both directions
   std::uint32_t nth = 1;
   std::uint32_t count = 1;
   std::uint32_t connection = 0;            ///< number of the only connection; 0: every connection
   std::uint32_t times = 1;                 ///< the most connections on which it acts
   std::uint32_t after = 0;                 ///< cut: after this many bytes of the message
-  bool reset = false;                      ///< cut: by a reset
-  std::chrono::milliseconds time{0};       ///< delay, hold, join: how long, at most
+  bool reset = false;                      ///< cut: reset the connection
+  std::chrono::milliseconds time{0};       ///< delay, hold, join: the longest time
   std::uint64_t bytes = 0;                 ///< hold: until this many bytes have passed in the other direction
   std::uint32_t size = 0;                  ///< split: size of the pieces; 0: random sizes
-  Field field = Field::any;                ///< flip
+  Field field = Field::any;                ///< flip: the field with the bit
   std::optional<std::uint32_t> bit;        ///< flip: number of the bit in the frame
-  bool fix_crc = false;                    ///< flip
+  bool fix_crc = false;                    ///< flip: whether to correct the CRC
   bool only_with_crc = false;              ///< flip: not on a connection without CRCs
   std::uint32_t grant = 1;                 ///< credits: the largest grant
   std::optional<std::uint32_t> procedure;  ///< drop_reply: nothing: each non-idempotent one

@@ -44,7 +44,7 @@ class Session {
   Connection& connect_and_call(Setup setup = {});
 
   std::uint32_t new_xid() noexcept { return network_.next_xid++; }
-  Outgoing null();                                               ///< a NULL call
+  Outgoing null();
   Outgoing file_call(std::uint32_t procedure, Bytes arguments);  ///< NFSv3, AUTH_SYS
   /// As file_call(); skips the case if there are no files.
   Outgoing nfs(std::uint32_t procedure, Bytes arguments);

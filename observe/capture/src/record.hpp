@@ -16,8 +16,8 @@ struct Connection {
   std::uint64_t number = 0;
   fabric::Endpoint local;
   fabric::Endpoint peer;
-  bool connector = false;               ///< this side opened the connection
-  bool refused = false;                 ///< the connection was refused
+  bool connector = false;  ///< this side opened the connection
+  bool refused = false;
   bool silent = false;                  ///< the peer did not answer: `failure` says why
   std::vector<std::byte> request_data;  ///< private data of the connector
   std::vector<std::byte> reply_data;    ///< private data of the acceptor

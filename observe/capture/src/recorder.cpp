@@ -35,7 +35,7 @@ std::uint32_t total(std::span<const BufferRef> gather) noexcept {
 /// A cursor over buffers.
 struct Recorder::Gather {
   std::span<const BufferRef> rest;
-  std::uint32_t left;        // bytes
+  std::uint32_t left;        // bytes that remain
   std::uint32_t offset = 0;  // offset in rest.front()
 
   explicit Gather(std::span<const BufferRef> all) noexcept : rest(all), left(total(all)) {}

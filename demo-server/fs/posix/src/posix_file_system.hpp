@@ -100,7 +100,7 @@ class PosixFileSystem final : public FileSystem {
   static Node node_of(KeptNodePtr kept, const NodeStat& stat) noexcept;
   /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
   std::mutex& lock_of(const NodeKey& node) noexcept;
-  /// Opens an object where it is now, and reads its present attributes.
+  /// Opens the object that `key` names, and reads its present attributes.
   StatusOr<Node> open_node(const NodeKey& key);
   StatusOr<Node> open_directory(const NodeKey& key);
   bool is_top(const Node& directory) const noexcept { return same_object(directory.stat, root_stat_); }

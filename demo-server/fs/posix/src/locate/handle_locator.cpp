@@ -13,7 +13,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::byte kHandleKind{1};
-constexpr std::size_t kHeader = 2;  // kind, handle type
+constexpr std::size_t kHeader = 2;  // bytes: kind, handle type
 constexpr std::size_t kMaxKernelHandle = NodeKey::kMax - kHeader;
 
 /// struct file_handle, followed by room for the bytes of the handle.

@@ -22,9 +22,9 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::size_t kDatabaseKeySize = 16;  // number, device
+constexpr std::size_t kDatabaseKeySize = 16;  // bytes: number 8, device 8
 constexpr std::size_t kEntryHead = 18;        // bytes: is a directory 1, birth 8, shown 8, number of places 1
-constexpr std::size_t kPlaceHead = 17;        // number, device, length of the name
+constexpr std::size_t kPlaceHead = 17;        // bytes: number 8, device 8, length of the name 1
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr std::size_t kMapPerEntry = 1024;

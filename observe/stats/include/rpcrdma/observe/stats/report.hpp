@@ -19,21 +19,21 @@ namespace rpcrdma::observe {
 
 /// One procedure, over all threads, fabrics and TCP.
 struct Procedure {
-  std::uint32_t program = 0;            ///< program number
-  std::uint32_t version = 0;            ///< program version
-  std::uint32_t number = 0;             ///< procedure number
-  std::string_view name;                ///< a literal, such as "GETATTR"
-  rpc::ProcedureStatistics statistics;  ///< sums
+  std::uint32_t program = 0;  ///< program number
+  std::uint32_t version = 0;  ///< program version
+  std::uint32_t number = 0;   ///< procedure number
+  std::string_view name;      ///< a literal, such as "GETATTR"
+  rpc::ProcedureStatistics statistics;
 };
 
 /// One fabric, over all threads.
 struct FabricUse {
-  std::string name;             ///< "iwarp", or "verbs at ADDRESS"
-  transport::Traffic traffic;   ///< traffic of all connections since the start
-  fabric::Counters counters;    ///< counters of the provider
+  std::string name;            ///< "iwarp", or "verbs at ADDRESS"
+  transport::Traffic traffic;  ///< traffic of all connections since the start
+  fabric::Counters counters;
   std::size_t connections = 0;  ///< open now
   std::size_t regions = 0;      ///< memory regions registered now
-  memory::Pool::Counters pool;  ///< buffers
+  memory::Pool::Counters pool;
 };
 
 /// Most connections that a report lists.
