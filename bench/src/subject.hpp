@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A Case says what to measure; a Subject is a program to measure.
+// A Case is a measurement; a Subject is a program to measure.
 #include <chrono>
 #include <cstdint>
 #include <optional>

@@ -147,7 +147,7 @@ bool may_name_root_export(std::string_view text, std::string_view command) {
   return text.ends_with('/') && !text.ends_with("//") && (command == "ls" || command == "stat" || command == "df");
 }
 
-/// What is wrong with a command line, in words for the user.
+/// The error in a command line, as a message for the user.
 struct UsageError {
   std::string what;
 };

@@ -164,7 +164,8 @@ const char* text_of(transport::BackwardSupport support) {
   return "";
 }
 
-/// Prints what this side has announced, and the values that apply to the server: announced, inferred or default ones.
+/// Prints the values that this side has announced, and the values that apply to the server: announced, inferred or
+/// default ones.
 void print(const transport::Characteristics& all) {
   fmt::print("version {}, {}\n", all.version, text_of(all.state));
   if (all.state == transport::ExchangeState::none) return;

@@ -30,7 +30,7 @@ sattr3 mode_of(std::uint32_t mode) {
   return attributes;
 }
 
-/// A server, and what clients must know to connect to it.
+/// A server, and the values that clients need to connect to it.
 struct Server {
   std::unique_ptr<Child> ours{};
   std::unique_ptr<Ganesha> ganesha{};
@@ -91,7 +91,7 @@ class Libnfs final : public Subject {
     data_.assign(kPiece, 'w');
   }
 
-  // Each of these functions starts one call, and returns what libnfs returns.
+  // Each of these functions starts one call, and returns the result of libnfs.
   int mkdir(std::string& directory, std::string name, rpc_cb done, void* data) {
     MKDIR3args args{{borrowed(directory), name.data()}, mode_of(0755)};
     return rpc_nfs3_mkdir_async(nfs_->context(), done, &args, data);

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::bench {
 
-/// A directory for one subject, removed by the destructor. Its entry "export" is what servers export.
+/// A directory for one subject, removed by the destructor. Servers export its entry "export".
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

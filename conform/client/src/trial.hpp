@@ -102,7 +102,7 @@ class Trial final : public LinkEvents {
   void ends() { run(Expect::any); }
   /// As ends(), but the command may run until it is killed: it cannot know that the listing has no end.
   void survives() { run(Expect::endless); }
-  /// Runs the command without a fault. Returns what is wrong, or an empty string.
+  /// Runs the command without a fault. Returns an error message, or an empty string.
   std::string run_baseline();
 
   /// Handles a connection request of the client.

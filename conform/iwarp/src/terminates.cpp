@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a Terminate is sent, and what happens when one is received (RFC 5040 sections 4.8, 5.4 and 6.2).
+// When a peer sends a Terminate, and how it reacts to a Terminate (RFC 5040 sections 4.8, 5.4 and 6.2).
 #include <fmt/format.h>
 
 #include "families.hpp"

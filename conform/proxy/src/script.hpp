@@ -53,7 +53,7 @@ struct Script {
   std::optional<RandomRule> random;
 };
 
-/// Adds the rule in `line` to `script`. Returns what is wrong with it, or nothing.
+/// Adds the rule in `line` to `script`. Returns an error message, or nothing.
 std::optional<std::string> add_rule(std::string_view line, Script& script);
 /// Adds the rules of a script: one in each line; empty lines, and text after #, are skipped. The message names the
 /// line.

@@ -36,7 +36,7 @@ struct Stage {
   fabric::Endpoint endpoint;
   bool faults_over = false;
   std::uint32_t server_lives = 0;               ///< servers started so far
-  std::map<std::uint64_t, std::uint32_t> runs;  ///< executions by the present server, by token
+  std::map<std::uint64_t, std::uint32_t> runs;  ///< token -> executions by the present server
   std::set<std::uint64_t> ever_run;             ///< tokens executed by any server
 
   const Setup& setup() const noexcept { return plan.setup; }

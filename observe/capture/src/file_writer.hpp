@@ -22,7 +22,7 @@ class FileWriter {
   error_code open();
   /// `run` counts the times that the capture was started.
   void write(const Record& record, std::uint64_t run);
-  /// Passes what is buffered to the kernel. The error is reported once.
+  /// Passes the buffered blocks to the kernel. The error is reported once.
   error_code flush();
   /// Completes the file, if records came since the last time; more may follow. `dropped`: records that did not reach
   /// write().

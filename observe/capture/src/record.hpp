@@ -10,8 +10,8 @@
 
 namespace rpcrdma::capture {
 
-/// What the writer knows of a connection: made when the connection is established, refused or has failed, and constant
-/// from then on, except for the last members.
+/// The properties of a connection that the writer needs: made when the connection is established, refused or has
+/// failed, and constant from then on, except for the last members.
 struct Connection {
   std::uint64_t number = 0;
   fabric::Endpoint local;

@@ -140,7 +140,7 @@ void add_duplicates(Families& out, const rpc::DuplicateCache::Counters& from) {
   out.counter("rpcrdma_duplicate_cache_evicted_total", "Replies dropped early, to bound the cache.", from.evicted);
 }
 
-/// One value for each fabric.
+/// Adds a family with one value for each fabric.
 template <class Get>
 void each_fabric(Families& out, const Report& report, MetricType type, const char* name, const char* help, Get get) {
   out.begin(name, help, type);
@@ -152,7 +152,7 @@ struct Part {
   std::uint64_t transport::Traffic::*member;
 };
 
-/// One family, whose label `label` distinguishes counters of the traffic.
+/// Adds a family whose label `label` distinguishes counters of the traffic.
 void each_part(Families& out, const Report& report, const char* name, const char* help, const char* label,
                std::initializer_list<Part> parts) {
   out.begin(name, help, MetricType::Counter);

@@ -62,7 +62,7 @@ struct State : std::enable_shared_from_this<State> {
 
   asio::io_context& context;
   tcp::acceptor acceptor;
-  asio::steady_timer arrived;  // cancelled when a report has arrived: requests wait for that
+  asio::steady_timer arrived;  // requests wait for it; cancelled when a report has arrived
   asio::steady_timer pause;
   StatisticsServer::Source source;
   const StatisticsServerOptions options;

@@ -14,7 +14,7 @@ struct Held {
   friend bool operator==(const Held&, const Held&) = default;
 };
 
-/// Needs root, and the program `rdma`.
+/// The resources in use now. Needs root, and the program `rdma`.
 Held held();
 std::ostream& operator<<(std::ostream& out, const Held& held);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Write lists in replies that are not what was offered or written (RFC 8166 sections 3.4.6 and 4.3.2).
+// Write lists in replies that differ from the offered list or from the data written (RFC 8166 sections 3.4.6 and
+// 4.3.2).
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr long kXfsMagic = 0x58465342;  // XFS_SUPER_MAGIC, which <linux/magic.h> does not have in all versions
 
-/// What the kernel appends to the path of a name that has been removed.
+/// The suffix that the kernel appends to the path of a name that has been removed.
 constexpr std::string_view kDeleted = " (deleted)";
 
 /// True if a change at `now` or later gives an object another ctime. Clocks of file systems advance every 10 ms or more

@@ -22,8 +22,8 @@ namespace rpcrdma::nfsd {
 /// The rights that the kernel has granted to the users of one object. Synchronized.
 ///
 /// A right depends on the caller, and on mode, owner, group and access control list of the object. Each change of these
-/// changes the ctime, so a right is valid as long as the ctime is the same. It is not recorded while the ctime is so
-/// recent that another change could give the same ctime.
+/// changes the ctime, so a right is valid as long as the ctime is the same. A right is not recorded while the ctime is
+/// so recent that another change could give the same ctime.
 class KnownRights {
  public:
   /// Records that the kernel grants `granted` of the permission bits `asked` (rwx). `now` is a time before `object` was

@@ -33,7 +33,7 @@ class ClientTester {
   explicit ClientTester(ClientOptions options);
   ~ClientTester();
   const Suite& suite() const noexcept;
-  /// Listens, and runs the command against a server without a fault. Returns what is wrong, or an empty string.
+  /// Listens, and runs the command against a server without a fault. Returns an error message, or an empty string.
   std::string reach();
 
  private:

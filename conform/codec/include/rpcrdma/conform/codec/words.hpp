@@ -15,7 +15,7 @@ namespace rpcrdma::conform {
 using Bytes = std::vector<std::byte>;
 using View = std::span<const std::byte>;
 
-/// Thrown by all decoders; what() says what is wrong with a message.
+/// Thrown by all decoders; what() names the error in the message.
 struct DecodeError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

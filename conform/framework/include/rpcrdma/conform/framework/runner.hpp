@@ -36,7 +36,7 @@ struct CaseResult {
   std::chrono::milliseconds took{0};
 };
 
-/// What is tested, for the reports.
+/// The tester and its peer, for the reports.
 struct Subject {
   std::string tester;   ///< "rpcrdma-conform server"
   std::string version;  ///< version of the tester
@@ -67,10 +67,10 @@ class Reporter {
   virtual void end(const Summary&) {}
 };
 
-/// Makes an ordinary call. Returns what is wrong; an empty string means that the peer is healthy.
+/// Makes an ordinary call. Returns an error message; an empty string means that the peer is healthy.
 using HealthCheck = std::function<std::string()>;
 
-/// What to run.
+/// The cases to run, and the data for the reports.
 struct RunOptions {
   Selection only;
   Known known;

@@ -24,7 +24,7 @@ class IwarpTester {
   explicit IwarpTester(IwarpOptions options);
   ~IwarpTester();
   const Suite& suite() const noexcept;
-  /// Sets up a connection and calls NULL. Returns what is wrong, or an empty string.
+  /// Sets up a connection and calls NULL. Returns an error message, or an empty string.
   std::string check_health();
 
  private:

@@ -37,10 +37,10 @@ class ServerTester {
   explicit ServerTester(ServerOptions options);
   ~ServerTester();
   const Suite& suite() const noexcept;
-  /// Opens the fabric, makes the first calls and, with NFS, the files that the cases use. Returns what is wrong, or an
-  /// empty string.
+  /// Opens the fabric, makes the first calls and, with NFS, the files that the cases use. Returns an error message, or
+  /// an empty string.
   std::string reach();
-  /// Calls NULL and, with NFS, GETATTR. Returns what is wrong, or an empty string.
+  /// Calls NULL and, with NFS, GETATTR. Returns an error message, or an empty string.
   std::string check_health();
   /// The provider that reach() has opened.
   std::string fabric_name() const;

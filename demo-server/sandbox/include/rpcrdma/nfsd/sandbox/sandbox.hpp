@@ -22,7 +22,7 @@ enum class SandboxMode : std::uint8_t {
 /// "off", "log", "on" or "strict"; nothing for other words.
 std::optional<SandboxMode> parse_sandbox_mode(std::string_view word) noexcept;
 
-/// What the server needs within the sandbox.
+/// The rights that the server needs within the sandbox.
 struct SandboxNeeds {
   bool devices = false;                  ///< to make block and character devices
   std::vector<std::uint16_t> tcp_ports;  ///< to bind; 0 stands for every free port

@@ -19,7 +19,7 @@ namespace rpcrdma::nfsd {
 /// started for kPatience, the pool adds threads, up to `most`; these become spare when they are idle.
 class IoPool {
  public:
-  /// 192 bytes hold what the services capture, so that a job does not allocate.
+  /// 192 bytes hold the captures of the services, so that a job does not allocate.
   using Job = UniqueFunction<void(const HandleCodec&), 192>;
 
   /// How long jobs wait while all threads are busy before the pool adds threads.
