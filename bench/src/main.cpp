@@ -104,7 +104,7 @@ int parse(int argc, char** argv, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"apart", "together", "free"}));
   rpcrdma::cli::add_poll_option(app, options.poll);
-  app.add_option("CASE", options.cases, "What to measure")
+  app.add_option("CASE", options.cases, "Case to measure")
       ->default_str("all cases")
       ->check(CLI::IsMember(names_of(standard_plan())));
   rpcrdma::cli::finish(app, {{"Examples",

@@ -72,7 +72,7 @@ void add_global_options(CLI::App& app, Options& options, Text& text) {
       ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--rdma-version", text.version,
-                 "Version of RPC-over-RDMA; auto offers 2, then uses what the server supports")
+                 "Version of RPC-over-RDMA; auto offers 2, and uses 1 if the server lacks 2")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember(transport::version_names()));

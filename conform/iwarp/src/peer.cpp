@@ -62,7 +62,7 @@ void Peer::send(View bytes) {
     } else if (errno != EAGAIN && errno != EINTR) {
       return;  // the peer has ended the connection; the next read reports that
     } else if (!wait(POLLOUT, options_.patience)) {
-      Record::fail("the peer does not read what is sent to it");
+      Record::fail("the peer does not read the data sent to it");
     }
   }
 }

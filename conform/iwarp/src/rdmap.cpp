@@ -66,7 +66,7 @@ void add_reads(IwarpFamily& family) {
         peer.expect_alive();
       });
   family.must("reads-in-order", "5040-5.2.1-b 5040-5.2.2-a 5040-5.5-h",
-              "four Read Requests of zero bytes, each after the answer to the one before",
+              "four Read Requests of zero bytes, each after the answer to the previous one",
               "responses in the order of the requests", [](Peer& peer) {
                 peer.start();
                 for (std::uint32_t i = 1; i <= 4; ++i) {

@@ -85,7 +85,7 @@ std::vector<Violation> of_queues() {
       untagged("msn-gap", rules, "a Send whose MSN is one too high", kMsn, [](Untagged& header) { ++header.msn; }),
       untagged("msn-far", rules, "a Send whose MSN is 0x10000000 too high", kMsn,
                [](Untagged& header) { header.msn += 0x10000000; }),
-      untagged("msn-repeated", rules, "a Send with the MSN of the last one", kMsn,
+      untagged("msn-repeated", rules, "a Send with the MSN of the previous Send", kMsn,
                [](Untagged& header) { --header.msn; }),
       untagged("msn-0", rules, "a Send with MSN 0", kMsn, [](Untagged& header) { header.msn = 0; }),
   };
@@ -145,12 +145,14 @@ std::vector<Violation> of_versions() {
     Tagged header;
     header.stag = 1;
     header.ddp_version = version;
-    out.push_back(untagged(kNames[version][0], "5041-4.1-f", "a Send with the DDP version in the id", {{kDdp, 2, 6}},
+    out.push_back(untagged(kNames[version][0], "5041-4.1-f",
+                           "a Send with the DDP version that the id of the case names", {{kDdp, 2, 6}},
                            [version](Untagged& one) { one.ddp_version = version; }));
-    out.push_back(
-        tagged(kNames[version][1], "5041-4.1-f", "a Write with the DDP version in the id", {{kDdp, 1, 4}}, header));
-    out.push_back(untagged(kNames[version][2], "5040-7.2-a 5040-4.1-a", "a Send with the RDMAP version in the id",
-                           {{kRdmap, 2, 5}}, [version](Untagged& one) { one.rdmap_version = version; }));
+    out.push_back(tagged(kNames[version][1], "5041-4.1-f", "a Write with the DDP version that the id of the case names",
+                         {{kDdp, 1, 4}}, header));
+    out.push_back(untagged(kNames[version][2], "5040-7.2-a 5040-4.1-a",
+                           "a Send with the RDMAP version that the id of the case names", {{kRdmap, 2, 5}},
+                           [version](Untagged& one) { one.rdmap_version = version; }));
   }
   return out;
 }

@@ -17,8 +17,8 @@ using namespace rpcrdma::conform;
 
 constexpr const char* kAbout =
     "Tests a peer of any make against the rules of RPC-over-RDMA: sends messages that\n"
-    "are right, unusual or wrong, and compares what the peer does with what the\n"
-    "specifications require.";
+    "are right, unusual or wrong, and compares the peer's behaviour with the\n"
+    "specifications.";
 
 std::vector<cli::Section> help_sections() {
   return {{"Levels",

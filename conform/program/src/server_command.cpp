@@ -66,7 +66,7 @@ int run_server(ServerWords& words) {
 }
 
 void add_calls(CLI::App& command, ServerWords& words) {
-  command.add_option("--program", words.program, "What the server serves: NFSv3, or any program whose NULL is called")
+  command.add_option("--program", words.program, "Program of the server: NFSv3, or any program whose NULL is called")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember({"nfs3", "null"}));

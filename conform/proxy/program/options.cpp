@@ -32,7 +32,7 @@ std::vector<cli::Section> help_sections() {
         {"delay KIND N count=N ms=MS", "delay messages, and all that follows in their direction"},
         {"hold KIND N ms=MS bytes=N", "stop this direction for MS, or until N bytes have passed in the other one"},
         {"split KIND N count=N size=BYTES|random", "send messages in pieces"},
-        {"join KIND N count=N ms=MS", "send a message together with what follows within MS"},
+        {"join KIND N count=N ms=MS", "send a message together with the data that follows within MS"},
         {"flip KIND N field=NAME crc=keep|fix",
          "flip a bit; fields: any, ddp-version, rdmap-version, queue, msn, stag; or bit=N"},
         {"credits reply N count=N grant=N", "lower the credit grant"},

@@ -176,7 +176,7 @@ asio::awaitable<void> Connection::apply(Half& half, Fault fault, const Frame& fr
       break;
     case Action::join:
       half.join = rule.time;
-      what = fmt::format("with what arrives within {} ms", rule.time.count());
+      what = fmt::format("with the data that arrives within {} ms", rule.time.count());
       break;
     case Action::delay: what = fmt::format("by {} ms", rule.time.count()); break;
     case Action::hold:

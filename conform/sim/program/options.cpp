@@ -64,7 +64,7 @@ std::optional<HuntOptions> parse_options(int argc, const char* const* argv, int&
   app.add_option("--faults", words.faults, "Keep only these faults of the script, such as 2,5; or none")
       ->type_name("LIST");
   CLI::Option* const operations =
-      app.add_option("--operations", words.operations, "Operations of each client, instead of what the seed says")
+      app.add_option("--operations", words.operations, "Operations of each client, instead of the seed's number")
           ->type_name("COUNT");
   bool keep = false;
   app.add_flag("--no-shrink", keep, "Do not look for a shorter script of a seed that fails");

@@ -114,7 +114,7 @@ void add_found(ServerFamily& family) {
 }
 
 void add_of_server(ServerFamily& family) {
-  family.must("of-the-server", "8797-4-c 8797-4-a", "private data, to see that of the server",
+  family.must("of-the-server", "8797-4-c 8797-4-a", "private data; the case checks the server's private data",
               "private data of the server, if any, has version 1 and reserved flags of zero", [](Session& s) {
                 const Bytes& data = s.connection().info().private_data;
                 s.record().received("private data " + hex(data));

@@ -105,7 +105,7 @@ void wrong_length(Session& s, std::uint32_t length) {
 }
 
 void add_lengths(ServerFamily& family) {
-  const char* const required = "GARBAGE_ARGS or ERR_CHUNK; nothing is written; the connection stays";
+  const char* const required = "GARBAGE_ARGS or ERR_CHUNK; nothing is written; the connection stays open";
   for (const std::uint32_t length : {4u, 996u, 999u, 1004u, 2000u})
     family.should(fmt::format("chunk-of-{}-for-1000", length), "8166-4.5.2-b",
                   fmt::format("WRITE whose count word is 1,000, with a Read chunk of {} bytes", length), required,
@@ -129,7 +129,7 @@ void refused_reduction(Session& s, Outgoing call, std::uint32_t position, std::s
 }
 
 void add_refused(ServerFamily& family) {
-  const char* const required = "the call is refused, not executed; the connection stays";
+  const char* const required = "the call is refused, not executed; the connection stays open";
   family.must("reduced-name", "8166-6.1-b", "LOOKUP whose name is in a Read chunk", required, [](Session& s) {
     Outgoing call = s.nfs(nfs::kLookup, Out().opaque(s.files().directory).u32(4).bytes());
     call.header.lists.reads = {
@@ -175,7 +175,7 @@ void add_refused(ServerFamily& family) {
                   refused_reduction(s, call, call.end() + 400, 8);
                 });
   family.robust("chunk-at-position-0", "", "an RDMA_MSG with the whole call inline and a Read chunk at position zero",
-                "the call is refused, or the chunk ignored; the connection stays", [](Session& s) {
+                "the call is refused, or the chunk ignored; the connection stays open", [](Session& s) {
                   Outgoing call = s.null();
                   call.header.lists.reads = {{0, s.readable(call.payload()).segment()}};
                   s.send(call);

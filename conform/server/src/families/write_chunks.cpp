@@ -37,7 +37,7 @@ void expect_written(const Memory& memory, const Chunk& asked, const Chunk& retur
   }
   const auto differs = std::ranges::mismatch(image, memory.bytes()).in1;
   Record::expect(differs == image.end(),
-                 fmt::format("the memory differs from what the lengths say at byte {}", differs - image.begin()));
+                 fmt::format("the memory does not match the lengths at byte {}", differs - image.begin()));
 }
 
 ReadBack read_into(Session& s, std::uint64_t offset, std::uint32_t count, const Memory& memory, const Chunk& chunk) {
@@ -84,7 +84,7 @@ struct ReadShape {
 };
 
 void add_read_shapes(ServerFamily& family) {
-  const char* const exact = "the data in the chunk; lengths that say how much; nothing else written";
+  const char* const exact = "the data in the chunk, with the right lengths; nothing else is written";
   static const ReadShape kShapes[] = {
       {"exact",
        "8166-4.3.2-a 8166-3.4.6.2-c",
@@ -227,7 +227,7 @@ void too_small(Session& s, std::uint32_t count, const std::vector<std::uint32_t>
   Record::expect(results.count == results.data_length, "count and the length of the data differ");
   Record::expect(
       results.count <= length_of(chunk),
-      fmt::format("{} bytes are said to be read, the chunk has room for {}", results.count, length_of(chunk)));
+      fmt::format("the results claim {} bytes, but the chunk has room for {}", results.count, length_of(chunk)));
   Record::expect(!results.eof, "eof, although the file is longer");
   expect_written(memory, chunk, message.header.lists.writes[0], View(s.files().contents).first(results.count));
   s.expect_alive();
