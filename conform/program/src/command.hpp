@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A subcommand of rpcrdma-conform is one tester.
+// Each subcommand of rpcrdma-conform is a tester.
 #include <functional>
 #include <string>
 #include <vector>

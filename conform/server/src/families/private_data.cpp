@@ -21,7 +21,7 @@ Bytes joined(Bytes first, View second) {
 }
 
 /// Connects with this private data. Calls must be served, and no reply may be longer than `threshold`, not even the
-/// reply to a READ of as many bytes.
+/// reply to a READ of `threshold` bytes.
 void expect_threshold(Session& s, const Setup& setup, std::uint32_t threshold) {
   s.record().sent("private data " + hex(setup.private_data));
   s.connect_and_call(setup);

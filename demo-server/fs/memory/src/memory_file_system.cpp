@@ -139,7 +139,7 @@ Status MemoryFileSystem::resize(const Caller& caller, MemoryNode& node, std::uin
 void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   Attributes& a = node.fixed;
   if (changes.uid || changes.gid) {
-    // As in chown(2): the set-id bits were set for the old owner.
+    // As in chown(2), a change of owner clears the set-id bits, which the old owner has set.
     if (a.type != FileType::directory) strip_set_ids(caller, a);
     a.uid = changes.uid.value_or(a.uid);
     a.gid = changes.gid.value_or(a.gid);

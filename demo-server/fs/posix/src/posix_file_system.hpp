@@ -98,7 +98,8 @@ class PosixFileSystem final : public FileSystem {
   using OpenFilePtr = std::shared_ptr<const OpenFile>;
 
   static Node node_of(KeptNodePtr kept, const NodeStat& stat) noexcept;
-  /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
+  /// Serializes changes of one object by this server, so that exactly one change lies between the attributes before and
+  /// after in a reply.
   std::mutex& lock_of(const NodeKey& node) noexcept;
   /// Opens the object that `key` names, and reads its present attributes.
   StatusOr<Node> open_node(const NodeKey& key);

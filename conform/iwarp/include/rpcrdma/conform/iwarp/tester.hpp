@@ -13,7 +13,7 @@ namespace rpcrdma::conform {
 
 struct IwarpOptions {
   boost::asio::ip::tcp::endpoint peer;
-  std::uint32_t program = 100003, version = 3;  ///< whose NULL is called; any RPC reply will do
+  std::uint32_t program = 100003, version = 3;  ///< the program whose NULL is called; any RPC reply is accepted
   std::chrono::milliseconds patience{10000};    ///< time limit for an answer of the responder
   std::chrono::milliseconds stall{60000};       ///< time limit for the responder to close a silent connection
 };

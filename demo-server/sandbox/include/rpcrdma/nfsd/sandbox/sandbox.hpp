@@ -35,10 +35,10 @@ struct SandboxNeeds {
 /// before the process has a second thread. A part that the kernel does not have is logged, and left out in modes other
 /// than `strict`.
 ///
-/// Capabilities: keeps those that serve files as their callers, that lock memory and, if a port below 1024 is needed,
-/// that binds it; the process and its children never gain others. System calls: those that a server with its libraries
-/// makes; all others fail with ENOSYS. Builds with a sanitizer filter none. Network and files: Landlock, Linux 6.7 for
-/// the network, Linux 5.19 for files.
+/// Capabilities: keeps those to act as callers, to access files, to lock memory and, if a port below 1024 is needed, to
+/// bind it; the process and its children never gain others. System calls: permits those that the server and its
+/// libraries make; all others fail with ENOSYS. Builds with a sanitizer filter no system calls. Network and files: uses
+/// Landlock, which needs Linux 6.7 for the network and Linux 5.19 for files.
 Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const Log& log);
 
 /// False in builds with a sanitizer.

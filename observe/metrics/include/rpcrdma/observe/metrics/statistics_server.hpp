@@ -19,11 +19,11 @@ namespace rpcrdma::observe {
 
 /// The limits of the HTTP server; no specification sets them.
 struct StatisticsServerOptions {
-  std::size_t max_connections = 64;  ///< one more connection replaces the one idle for longest
+  std::size_t max_connections = 64;  ///< a further connection replaces the connection that has been idle for longest
   std::uint32_t max_header = 8192;   ///< bytes of a request
   std::chrono::milliseconds timeout{
       10000};  ///< limit of each step: a request arrives, a report arrives, the client reads the reply
-  std::chrono::milliseconds freshness{100};  ///< a report that is not older is sent again
+  std::chrono::milliseconds freshness{100};  ///< a report is sent again until it has this age
   std::string version;                       ///< version of the program
   /// Names of this machine that clients may use in the Host header if the server listens on a loopback address. IP
   /// addresses and localhost are always accepted. If the server listens on another address, every name is accepted.

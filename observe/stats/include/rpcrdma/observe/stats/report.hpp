@@ -45,7 +45,7 @@ struct Report {
   std::vector<FabricUse> fabrics;                    ///< those in use
   std::vector<transport::ConnectionReport> busiest;  ///< sorted by calls, most first; at most kMostConnections
   rpc::Dispatcher::Counters dispatched;              ///< calls, and rejected calls by reason
-  // Filled once, not by each loop:
+  // The following members are filled once, not by each event loop.
   transport::Server::Counters server;         ///< sums over all listeners for RDMA
   rpc::TcpServer::Counters tcp;               ///< sums over all listeners for TCP
   rpc::DuplicateCache::Counters duplicates;   ///< counters of the duplicate request cache
