@@ -138,7 +138,7 @@ class Memory {
   RdmaSegment segment(std::uint32_t offset, std::uint32_t length) const {
     return {exposed_.handle, length, exposed_.offset + offset};
   }
-  /// Consecutive parts of these lengths.
+  /// The segments of consecutive parts of these lengths.
   Chunk split(const std::vector<std::uint32_t>& lengths) const;
   const Bytes& bytes() const noexcept { return bytes_; }
   View first(std::size_t count) const { return View(bytes_).first(std::min(count, bytes_.size())); }

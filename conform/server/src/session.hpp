@@ -64,7 +64,7 @@ class Session {
   Message answer_to(std::uint32_t xid);
   /// The next message, which must be an RDMA_MSG with a reply to this XID.
   RpcReply reply_to(std::uint32_t xid);
-  /// As reply_to(); the call must have been executed. Returns the results.
+  /// Like reply_to(), for a call that must be executed. Returns the results.
   Bytes results_of(std::uint32_t xid);
   /// Sends the call and returns the results.
   Bytes call(const Outgoing& call);

@@ -121,7 +121,7 @@ void World::end_clients() {
   run_until([this] { return life_->server()->counters().connections == 0; }, "connections of clients end");
   run_until([this] { return !life_->busy(); }, "handlers end");
   const transport::Server::Counters counters = life_->server()->counters();
-  trace_.require(counters.bulk_in_use == 0, invariant::kNothingLeft, "server: {} bytes of the bulk budget",
+  trace_.require(counters.bulk_in_use == 0, invariant::kNothingLeft, "server: {} bytes of the bulk budget are in use",
                  counters.bulk_in_use);
   for (const auto& client : retired_)
     trace_.require(client->fabric()->regions() == 0 && client->fabric()->bound_windows() == 0, invariant::kNothingLeft,
