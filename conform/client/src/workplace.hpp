@@ -30,7 +30,7 @@ class Workplace {
   std::filesystem::path output() const { return top_ / "output"; }
   const std::filesystem::path& top() const noexcept { return top_; }
 
-  /// The tree in {dir}. For a file longer than any file of the export, only its size.
+  /// The tree in {dir}. A file longer than any file of the export is described by its size alone.
   Tree local_tree() const;
   /// Paths outside of {dir} that were made, changed or removed.
   std::vector<std::string> changes_outside() const;

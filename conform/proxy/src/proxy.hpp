@@ -18,7 +18,7 @@ class Proxy {
   const Counters& counters() const noexcept { return counters_; }
 
  private:
-  /// Further connections are accepted only after others have ended. Each has buffers of 0.5 MiB at most.
+  /// The most connections at a time; further connections wait. Each connection has buffers of 0.5 MiB at most.
   static constexpr std::size_t kMaxConnections = 256;
 
   void accept();

@@ -15,7 +15,7 @@ inline constexpr std::array<std::string_view, 8> kActionNames{"cut",  "delay", "
                                                               "join", "flip",  "credits", "drop-reply"};
 constexpr std::string_view name_of(Action action) noexcept { return kActionNames[static_cast<std::size_t>(action)]; }
 
-/// Where a bit is flipped: at a bit number, in a field of the header, or (any) where the seed says.
+/// The place of the flipped bit: a bit number, a field of the header, or (any) a place that the seed chooses.
 enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, stag };
 inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
                                                              "queue", "msn",         "stag"};
@@ -40,7 +40,7 @@ struct Rule {
   bool fix_crc = false;                    ///< flip: whether to correct the CRC
   bool only_with_crc = false;              ///< flip: not on a connection without CRCs
   std::uint32_t grant = 1;                 ///< credits: the largest grant
-  std::optional<std::uint32_t> procedure;  ///< drop_reply: nothing: each non-idempotent one
+  std::optional<std::uint32_t> procedure;  ///< drop_reply: nothing: each non-idempotent procedure
 };
 
 /// The rule `random`: the seed chooses up to `each` faults on each of the first `connections` connections.

@@ -31,8 +31,8 @@ class ServerLife {
   bool busy() const noexcept { return handlers_ != 0; }
   /// Closes the server: calls may end until `limit` has passed.
   void close(std::chrono::milliseconds limit, UniqueFunction<void()> closed);
-  /// Loses the device and all connections, and closes the server at once. If close() was called before, its `closed` is
-  /// called, and this one is not.
+  /// Loses the device and all connections, and closes the server at once. If close() was called before, only the
+  /// `closed` of that call is called.
   void crash(UniqueFunction<void()> closed);
   /// Call this after closing, but not within `closed`. Destroy the object when spent().
   void end();
