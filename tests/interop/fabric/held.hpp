@@ -9,9 +9,8 @@ namespace rpcrdma::test {
 
 struct Held {
   static constexpr std::array<const char*, 5> kKinds{"qp", "cq", "mr", "pd", "cm_id"};
-  std::array<std::size_t, kKinds.size()>
-      resources{};              ///< number of resources of each kind, as `rdma resource show` reports
-  std::size_t descriptors = 0;  ///< number of entries of /proc/self/fd
+  std::array<std::size_t, kKinds.size()> resources{};  ///< number of each kind, as in `rdma resource show`
+  std::size_t descriptors = 0;                         ///< number of entries of /proc/self/fd
   friend bool operator==(const Held&, const Held&) = default;
 };
 
