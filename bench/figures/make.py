@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the figures of docs/performance.md from what scripts/bench has measured.
+"""Makes the figures of docs/performance.md from the results of scripts/bench.
 
     make.py FOLDER PAGE
 
 FOLDER holds results.jsonl (rpcrdma-bench --json --counters), together.jsonl (rpcrdma-bench --json --placement
-together), sweep.jsonl (rpcrdma-bench --json --sweep), vm.txt (what bench/vm/ratios.sh printed, if it was run),
+together), sweep.jsonl (rpcrdma-bench --json --sweep), vm.txt (the output of bench/vm/ratios.sh, if it was run),
 profile-CASE.txt (perf report) and machine.txt. Plots are written there; the blocks of PAGE between
 <!-- begin NAME --> and <!-- end NAME --> are replaced."""
 import json
@@ -25,7 +25,7 @@ def read_rows(path):
 
 
 def wakeup(path):
-    """What the first line of the output says about the machine, as a sentence."""
+    """A sentence with the wake-up times in the first line of the output."""
     first = json.loads(path.read_text().partition("\n")[0])
     if "wakeup_us" not in first:
         return ""
@@ -41,7 +41,7 @@ def size_text(octets):
 
 
 def picked(rows, pattern, key=int, value="ours", peer=None):
-    """{x: y} of the rows whose case matches `pattern`: x is `key` of the pattern's group, y is the column `value`."""
+    """{x: y} of the rows whose case matches `pattern`: x is `key`(group of the match), y is the column `value`."""
     points = {}
     for row in rows:
         found = re.fullmatch(pattern, row["case"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What rpcrdma-bench and perf print, as tables in Markdown."""
+"""Converts the output of rpcrdma-bench and perf to tables in Markdown."""
 import re
 
 ON_NAMES = ("mkdir", "stat", "chmod", "rename", "rmdir")

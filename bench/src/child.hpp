@@ -9,10 +9,10 @@
 
 namespace rpcrdma::bench {
 
-/// What a server publishes to its parent, in memory that both share.
+/// Values that a server publishes to its parent, in memory that both share.
 struct Board {
   tally::Counts counts;
-  fabric::Counters fabric;          ///< when last published
+  fabric::Counters fabric;          ///< the server's counters when last published
   std::uint64_t receive_bytes = 0;  ///< registered for sends and receives, when last published
   std::uint32_t connections = 0;    ///< open, when last published
 };

@@ -8,10 +8,10 @@
 
 namespace rpcrdma::bench {
 
-/// What one operation costs a contender on one of its sides: averages over a run. A value that cannot be measured is
+/// The cost of one operation on one side of a contender: averages over a run. A value that cannot be measured is
 /// NaN.
 struct Cost {
-  std::string name;  ///< of the case
+  std::string name;  ///< name of the case
   std::string who;
   std::string side;
   double processor_us;    ///< microseconds of processor time, in the process and in the kernel on its behalf

@@ -10,8 +10,8 @@
 
 namespace rpcrdma::bench {
 
-/// Counts the system calls of a process with a tracepoint of the kernel, also calls that bypass the C library.
-/// Needs root and a kernel with tracing. System calls of the whole machine take longer while an object exists.
+/// Counts the system calls of a process with a tracepoint of the kernel, also calls that bypass the C library. Needs
+/// root and a kernel with tracing. While an object exists, system calls take longer on the whole machine.
 class KernelCalls {
  public:
   /// Counts from now on in all threads of `process`, and in those that they start.

@@ -104,7 +104,7 @@ int parse(int argc, char** argv, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"apart", "together", "free"}));
   rpcrdma::cli::add_poll_option(app, options.poll);
-  app.add_option("CASE", options.cases, "What to measure")
+  app.add_option("CASE", options.cases, "Case to measure")
       ->default_str("all cases")
       ->check(CLI::IsMember(names_of(standard_plan())));
   rpcrdma::cli::finish(app, {{"Examples",
@@ -175,7 +175,7 @@ std::unique_ptr<Subject> make(Who who, const Setting& setting, Placement placeme
 }
 
 /// Makes all subjects that the plan needs before anything is measured: a server forked later would inherit a client's
-/// connections. Removes from the plan what cannot be measured here; says so unless `silent`.
+/// connections. Removes the comparisons that cannot run here from the plan, and prints their names unless `silent`.
 Subjects subjects_for(std::vector<Comparison>& plan, const Setting& setting, const Options& options, bool silent) {
   const Placement placement = parse_placement(options.placement);
   std::set<Who> needed;

@@ -83,7 +83,7 @@ void add_libnfs(std::vector<Comparison>& plan) {
   add({"libnfs_write_1m_qd8", "MB/s", write, kMebi, 8});
 }
 
-/// Compares 10,000 idle connections with 1,000. The last case ends them.
+/// Compares 10,000 idle connections with 1,000. The last case ends the connections.
 void add_many_connections(std::vector<Comparison>& plan, const Case& null_rtt) {
   using enum Operation;
   plan.push_back({{"connections_10000", "us", null}, Who::rpcrdma_many, {ours(null_rtt)}});

@@ -33,7 +33,7 @@ enum class Who : std::uint8_t {
 };
 constexpr std::size_t kSubjects = static_cast<std::size_t>(Who::ganesha) + 1;
 
-/// What to call a subject that cannot be measured.
+/// The name of a subject, to report that it cannot be measured.
 std::string_view name_of(Who who) noexcept;
 
 struct Peer {
@@ -42,14 +42,14 @@ struct Peer {
   Case which;
 };
 
-/// A case of this library and what it is compared with: other programs, or another case of this library.
+/// A case of this library, and the cases with which it is compared: of other programs, or of this library.
 struct Comparison {
   Case which;
   Who ours;
   std::vector<Peer> peers;
 };
 
-/// What `rpcrdma-bench` measures by default.
+/// The cases that `rpcrdma-bench` measures by default.
 std::vector<Comparison> standard_plan();
 /// Latency against depth, throughput against size and against connections: the data of the plots.
 std::vector<Comparison> sweep_plan();

@@ -34,8 +34,8 @@ constexpr std::uint32_t kOtherReceives = 6;
 enum class Use : std::uint8_t {
   small,       ///< one small call on each connection
   hundredth,   ///< also WRITEs of 32 KiB on one connection of a hundred, until the receives have grown
-  large,       ///< on all
-  idle_again,  ///< on all, then no more calls
+  large,       ///< as `hundredth`, but on all connections
+  idle_again,  ///< as `large`, then no more calls
 };
 
 struct Scenario {

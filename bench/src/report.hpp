@@ -23,7 +23,7 @@ struct Row {
   std::string peer;
   double ours;
   double peer_value;
-  double spread;  ///< of our rounds: (largest - smallest) / median
+  double spread;  ///< spread of our rounds: (largest - smallest) / median
 };
 
 /// Runs `ours` and each of the peers in turn, `rounds` times, after one unmeasured round each.
@@ -32,7 +32,7 @@ std::vector<Row> compare(const Contender& ours, const std::vector<Contender>& pe
 void print_table(const std::vector<Row>& rows);
 void print_json(const Row& row);
 
-/// Prints what it costs to wake a thread on this machine, which every subject pays.
+/// Prints the time to wake a thread on this machine, which is a part of every subject's latency.
 void print_machine(const WakeUp& wakeup, Placement placement, bool json);
 /// Says which peer or case is not measured, and why.
 void print_left_out(std::string_view name, std::string_view why, bool json);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A Case says what to measure; a Subject is a program to measure.
+// A Case is a measurement; a Subject is a program to measure.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ enum class Operation : std::uint8_t {
   idle_memory,      ///< growth of the server's resident memory for each idle connection
   posted_receives,  ///< bytes registered for the receives and sends of each idle connection
   connect_all,      ///< the time in which all idle connections were made, one after another
-  notice_end,       ///< the time until the server has noticed that they have ended; afterwards there are none
+  notice_end,       ///< ends all idle connections: the time until the server has noticed
   lookup,           ///< NFSv3 LOOKUP of a name that exists
   create_remove,    ///< CREATE and REMOVE of a name: one operation
   read_directory,   ///< READDIRPLUS of a large directory; each entry is one operation
@@ -38,9 +38,9 @@ struct Case {
   Operation operation = Operation::null;
   std::uint32_t bytes = 0;        ///< bulk bytes in one operation
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
-  std::uint32_t connections = 1;  ///< the calls are spread over these
-  std::uint32_t files = 0;        ///< in a tree
-  int rounds = 0;                 ///< with --quick only one; 0: the default number
+  std::uint32_t connections = 1;  ///< connections over which the calls are spread
+  std::uint32_t files = 0;        ///< files in a tree
+  int rounds = 0;                 ///< 0: the default number; with --quick any other number becomes 1
 };
 
 /// Thrown by the constructor of a subject that cannot run on this machine, or with these options.
@@ -52,7 +52,7 @@ struct Unavailable : std::runtime_error {
 constexpr std::size_t kSmallMessage = 128;
 
 struct Outcome {
-  double value = 0;              ///< in the case's unit
+  double value = 0;              ///< the result, in the case's unit
   std::uint64_t operations = 0;  ///< completed in the run
 };
 

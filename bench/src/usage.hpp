@@ -7,7 +7,7 @@
 
 namespace rpcrdma::bench {
 
-/// What a process has done so far.
+/// Totals of a process since its start.
 struct Totals {
   pid_t process = -1;    ///< -1: there is none
   bool counted = false;  ///< false: only the processor time is known
@@ -28,7 +28,7 @@ struct Totals {
   static Totals unknown(pid_t process = -1);
 };
 
-/// What a subject has done so far, on both its sides.
+/// Totals of a subject since its start, on both its sides.
 struct Usage {
   Totals client;
   Totals server;

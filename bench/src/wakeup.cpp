@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kRoundTrips = 1000;
 constexpr std::uint32_t kUncounted = 100;
 
-/// Says whose turn it is. The threads sleep at once, without polling first as std::atomic::wait() does.
+/// A turn that two threads take alternately. They sleep at once, without polling first as std::atomic::wait() does.
 class Turn {
  public:
   void wait_for(std::uint32_t value) {

@@ -4,9 +4,8 @@
 
 namespace rpcrdma::bench {
 
-/// What it costs on this machine to wake a thread that sleeps, in microseconds: half of the round trip between two
-/// threads on the processors of the servers and of the clients, each of which sleeps on a futex until the other wakes
-/// it.
+/// The time to wake a sleeping thread on this machine, in microseconds: half of the round trip between two threads on
+/// the processors of the servers and of the clients, each of which sleeps on a futex until the other wakes it.
 struct WakeUp {
   double median;
   double percentile_90;

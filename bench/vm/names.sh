@@ -14,7 +14,7 @@ start_nfsd verbs $right --credits 32
 mount_ours $right || vm_die 'mounting the export of this server failed'
 mount_knfsd $right /srv/ours || vm_die "mounting the export of the kernel's server failed"
 
-# one_round SIDE FOLDER: SIDE;KIND;MILLISECONDS
+# one_round SIDE FOLDER prints lines of SIDE;KIND;MILLISECONDS.
 one_round() {
   python3 -B "$here/names.py" "$2/names" "$count" | sed "s/^/$1;/"
   rm -r "$2/names"

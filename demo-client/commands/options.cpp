@@ -56,7 +56,7 @@ void add_transfer_flags(CLI::App* sub, Options& options) {
   sub->add_flag("-r", options.recursive, "Copy a directory recursively, with modes and times");
   sub->add_flag("--resume", options.resume, "Resume an interrupted transfer; skip complete files");
   sub->add_option("--connections", options.connections,
-                  "Number of connections for the data, which the threads of the server share")
+                  "Number of connections for the data; each can use another thread of the server")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1, 16));
@@ -72,7 +72,7 @@ void add_global_options(CLI::App& app, Options& options, Text& text) {
       ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--rdma-version", text.version,
-                 "Version of RPC-over-RDMA; auto offers 2, then uses what the server supports")
+                 "Version of RPC-over-RDMA; auto offers 2, and uses 1 if the server lacks 2")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember(transport::version_names()));
@@ -108,7 +108,7 @@ void add_reading_commands(CLI::App& app, Options& options, Text& text) {
   add_url(get, text);
   add_local(get, text);
   CLI::App* stats =
-      command(app, options, "stats", "Show what a server has done since its start", "http://127.0.0.1:9110");
+      command(app, options, "stats", "Show the statistics of a server since its start", "http://127.0.0.1:9110");
   stats->add_flag("--json", options.json, "Print one JSON object instead of a table");
   stats->add_option("URL", text.url, "http://ADDR:PORT, the server's --metrics")->required()->type_name("");
 }
@@ -147,7 +147,7 @@ bool may_name_root_export(std::string_view text, std::string_view command) {
   return text.ends_with('/') && !text.ends_with("//") && (command == "ls" || command == "stat" || command == "df");
 }
 
-/// What is wrong with a command line, in words for the user.
+/// The error in a command line, as a message for the user.
 struct UsageError {
   std::string what;
 };

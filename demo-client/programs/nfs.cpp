@@ -35,7 +35,7 @@ void end_if_nobody_reads(int number) {
   raise(number);
 }
 
-/// Exits at once: the kernel closes the connection, and a file may be left unfinished, as cp leaves it.
+/// Signals end the program at once: the kernel closes the connection, and a file may stay incomplete, as with cp.
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, end_if_nobody_reads);

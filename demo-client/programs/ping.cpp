@@ -74,8 +74,7 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
-  app.add_option("--rdma-version", version,
-                 "Version of RPC-over-RDMA; auto offers 2, then uses what the server supports")
+  app.add_option("--rdma-version", version, "Version of RPC-over-RDMA; auto offers 2, and uses 1 if the server lacks 2")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember(transport::version_names()));
@@ -164,7 +163,8 @@ const char* text_of(transport::BackwardSupport support) {
   return "";
 }
 
-/// Prints what this side has announced, and the values that apply to the server: announced, inferred or default ones.
+/// Prints the values that this side has announced, and the values that apply to the server: announced, inferred or
+/// default ones.
 void print(const transport::Characteristics& all) {
   fmt::print("version {}, {}\n", all.version, text_of(all.state));
   if (all.state == transport::ExchangeState::none) return;

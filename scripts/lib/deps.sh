@@ -6,7 +6,7 @@ build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   liblmdb-dev libseccomp-dev prometheus-cpp-dev systemtap-sdt-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
 demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
-bench_peers=(nfs-ganesha nfs-ganesha-vfs libnfs-dev)  # what rpcrdma-bench compares with, if installed
+bench_peers=(nfs-ganesha nfs-ganesha-vfs libnfs-dev)  # peers of rpcrdma-bench, used if they are installed
 test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
   mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz strace)
 # Programs that the suites run in the virtual machines.
@@ -24,8 +24,8 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
 
-# install_bench_packages installs what scripts/bench needs and, if possible, the peers. Does not let the service of
-# nfs-ganesha start: the benchmark runs the program itself.
+# install_bench_packages installs the packages that scripts/bench needs and, if possible, the peers. Does not let the
+# service of nfs-ganesha start: the benchmark runs the program itself.
 install_bench_packages() {
   install_packages "${bench_packages[@]}"
   local as_root=() masked=no

@@ -65,7 +65,7 @@ def kind_of(name):
 
 
 def read(texts):
-    """The rules of requirements.tsv with the citations of all texts (name -> text), and what is wrong with them."""
+    """The rules of requirements.tsv with the citations of all texts (name -> text), and a list of the errors in them."""
     rules, wrong = {}, []
     for line in texts[LIST].splitlines()[1:]:
         rule = Rule(line)
@@ -130,7 +130,7 @@ def page(rules):
 
 
 def problems(texts):
-    """What is wrong with the citations, and with the page that lists them."""
+    """The errors in the citations, and in the page that lists them."""
     known, found = read(texts)
     if texts.get(PAGE) != page(known):
         found.append(f"{PAGE} is out of date: run scripts/compliance")

@@ -22,7 +22,7 @@ def processes_with(word):
         try:
             if word in path.read_bytes():
                 found.append(int(path.parent.name))
-        except OSError:  # it has ended, or belongs to another user
+        except OSError:  # the process has ended, or belongs to another user
             pass
     return found
 
@@ -37,7 +37,7 @@ class Bench(Case):
         self.left_out = {}
 
     def json_lines(self, *arguments):
-        """What the program prints, without the line about the machine. Sets self.left_out: {peer: why}."""
+        """The output of the program, without the line about the machine. Sets self.left_out: {peer: why}."""
         done = self.run_program("rpcrdma-bench", "--quick", "--json", *arguments, deadline_s=4 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         machine, *lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
@@ -90,7 +90,7 @@ class Bench(Case):
             ("create_remove_async", "us", "local"), ("create_remove_async", "us", "ganesha")]))
         self.assertEqual(list(self.folder.iterdir()), [])
         wait_until(lambda: not processes_with(bytes(self.folder)), "the end of ganesha and rpcbind")
-        self.assertNotIn("raw_tcp_spin", self.left_out)  # none of its rows was asked for
+        self.assertNotIn("raw_tcp_spin", self.left_out)  # none of its rows was requested
         if os.geteuid() != 0 or not any(Path(folder, "ganesha.nfsd").exists() for folder in ("/usr/bin", "/usr/sbin")):
             self.assertIn("ganesha", self.left_out)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rpcrdma-conform client against the programs, and against clients that do something wrong."""
+"""rpcrdma-conform client against the programs, and against faulty clients."""
 import os
 import re
 import shlex

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What copies preserve, their summary, and how an interrupted copy is resumed."""
+"""Copies: the attributes that they preserve, their summary, and the resumption of an interrupted copy."""
 import errno
 import filecmp
 import os
@@ -48,7 +48,7 @@ class SeveralConnections(Case):
     def test_a_file(self):
         server = self.server(options=("--threads", "2"))
         self.both_ways(server, 3)
-        # The client does without a connection that is not made in time.
+        # The client works without a connection that is not made in time.
         self.assertIn(server.counters()["accepted"], range(3, 7))
 
     def test_a_tree(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls sent again: which of them count as duplicates. No call is executed twice or gets the reply to another call."""
+"""Tests which retransmitted calls count as duplicates. No call is executed twice or gets the reply to another call."""
 import socket
 import struct
 

@@ -96,7 +96,7 @@ class Exports(Case):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can act as another user")
 class Squashing(Case):
-    """The owners of files on the disk, and what anonymous callers may do."""
+    """The owners of files on the disk, and the rights of anonymous callers."""
 
     def setUp(self):
         super().setUp()

@@ -125,8 +125,8 @@ class DeadClients(Client):
             cut += server.counters()["connections"]  # none if the transfer ended first
             client.send_signal(signal.SIGKILL)
             client.wait()
-            wait_until(lambda: self.at_rest(server.counters()), "the dead client's resources")
-            wait_until(lambda: server.descriptors() <= idle, "the dead client's descriptors")
+            wait_until(lambda: self.at_rest(server.counters()), "the release of the dead client's resources")
+            wait_until(lambda: server.descriptors() <= idle, "the close of the dead client's descriptors")
             resident.append(server.resident_kib())
             lent.append(server.counters()["lent"])
         self.assertGreater(cut, 0)

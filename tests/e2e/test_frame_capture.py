@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""--capture: tshark decodes the files, and they agree with what was on the wire."""
+"""--capture: tshark decodes the files, and they agree with the traffic on the wire."""
 import os
 import signal
 import struct
@@ -93,7 +93,7 @@ class FrameCapture(Case):
 
     @iwarp_only("compares with the frames of the TCP stream")
     def test_equal_to_the_wire(self):
-        """Both sides have captured, message for message, what went over the wire."""
+        """The captures of both sides equal the traffic on the wire, message for message."""
         wire = self.folder / "wire.pcap"
         with Relay(self.one.address, wire) as relay:
             self.exchange(relay.address)
@@ -137,7 +137,7 @@ class FrameCapture(Case):
         self.assertGreater(len(list(pcapng.packets(self.of_server))), before)
 
     def test_cut(self):
-        """snap cuts RDMA Reads and Writes; tshark decodes what is left."""
+        """snap cuts RDMA Reads and Writes; tshark decodes the rest."""
         path = self.folder / "cut.pcapng"
         for command in (("put", self.local, self.one.url("/files/bulk")), ("get", self.one.url("/files/bulk"), self.folder / "back")):
             done = self.run_program("rpcrdma-nfs", *OPTIONS, "--capture", f"{path},snap=100", *command)

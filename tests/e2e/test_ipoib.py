@@ -165,7 +165,7 @@ class Pair(Linked):
             before = two.counters()["received_bytes"]
             wait_until(lambda: two.counters()["received_bytes"] > before + (1 << 20), "traffic", interval_s=0.05)
             two.kill()
-            wait_until(lambda: "link" not in two.devices(), "the device to go")
+            wait_until(lambda: "link" not in two.devices(), "the removal of the device")
             two.start([one])
             wait_until(lambda: one.log().count("disconnected") > round_, "the end of the connection")  # pylint: disable=cell-var-from-loop
         self.assertEqual(sender.wait(), 0)
@@ -225,7 +225,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_unknown_neighbour(self):
-        """A host that its peer does not know is refused, with this reason. With --learn it is accepted."""
+        """A host refuses a neighbour that it does not know, and sends it the reason. With --learn it accepts it."""
         one, two = self.hosts
         one.start([two])
         two.start([], "--peer", f"10.9.0.77=192.0.2.77:{PORT}")
@@ -283,7 +283,7 @@ class Three(Linked):
             wait_until(lambda: one.counters()["stalled"] > before["stalled"], "packets to be dropped", interval_s=0.05)
             self.copy(one, three, three.four, scaled(64 << 20, 8 << 20, 1 << 20), 7002)
             self.copy(three, one, one.six, scaled(64 << 20, 8 << 20, 1 << 20), 7003)
-            self.assertEqual(one.counters()["registered"], before["registered"], "no memory for packets that nobody takes")
+            self.assertEqual(one.counters()["registered"], before["registered"], "no memory is registered for packets that the neighbour does not take")
             self.assertEqual((sender.poll(), receiver.poll()), (None, None))
         finally:
             two.link.send_signal(signal.SIGCONT)

@@ -98,7 +98,7 @@ class Lifecycle(Case):
         self.assertEqual(done.returncode, 1)
 
     def test_no_device(self):
-        """Without an RDMA device at an address, one line says what is missing."""
+        """Without an RDMA device at an address, one line names the missing part."""
         for program in (("rpcrdma-ping", "127.0.0.1:1"), ("rpcrdma-nfs", "ls", "nfs://127.0.0.1:1/x"),
                         ("rpcrdma-nfsd", "--export", "memory:/x", "--listen", "127.0.0.1:0")):
             done = self.run_program(program[0], "--fabric", "verbs", *program[1:])

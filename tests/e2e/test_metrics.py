@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Statistics by HTTP: their sums against what clients have done, hostile requests, and rpcrdma-top."""
+"""Statistics by HTTP: their sums compared with the calls of clients, hostile requests, and rpcrdma-top."""
 import concurrent.futures
 import json
 import os
@@ -144,7 +144,7 @@ class Http(Case):
         return socket.create_connection((host, int(port)), DEADLINE_S)
 
     def exchange(self, server, request):
-        """What the server sends until it closes the connection; empty after a reset."""
+        """The bytes that the server sends until it closes the connection; none after a reset."""
         with self.connect(server) as peer:
             out = b""
             try:

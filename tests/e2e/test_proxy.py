@@ -175,7 +175,7 @@ class Replies(ProxyCase):
                 peer.send(message)
                 self.assertIsNone(peer.receive(), "the connection ends instead of the reply")
             made = self.files / arguments
-            self.assertTrue(made.exists(), "it was executed")
+            self.assertTrue(made.exists(), "the call was executed")
             made.unlink() if made.is_file() else made.rmdir()
             with RpcPeer(proxy.address) as peer:
                 peer.send(message)
@@ -204,7 +204,7 @@ class Replies(ProxyCase):
 
 
 class Responder:
-    """A listener that sends and receives what a test wants on one connection."""
+    """A listener with which a test sends and receives messages on one connection."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -284,7 +284,7 @@ class Streams(Case):
 
     def test_markers_are_passed_on_without_faults(self):
         client, server = self.between("cut call 1")
-        self.start(client, server, MARKER_BIT)  # markers in what the responder sends
+        self.start(client, server, MARKER_BIT)  # the responder sends markers
         server.sendall(bytes(4) + self.sends(1)[0])
         self.assertEqual(exactly(client, 68), bytes(4) + self.sends(1)[0])
         self.assertIn("direction to-client has markers: no faults are injected into it", self.one.log())
@@ -373,7 +373,7 @@ class Streams(Case):
         server.sendall(frame)
         self.assertEqual(exactly(client, len(frame)), frame)
         self.assertEqual(exactly(server, len(frame)), frame)
-        wait_until(lambda: "to-server released by the other direction" in self.one.log(), "its line")
+        wait_until(lambda: "to-server released by the other direction" in self.one.log(), "the log line about the release")
 
     def test_a_peer_that_does_not_read_costs_no_memory(self):
         """The proxy stops reading from one side while the other side does not read."""
@@ -425,7 +425,7 @@ class CommandLine(Case):
         self.assertIn("--log-level", self.refused(*both, "--log-level", "loud"))
         self.assertIn("cannot read", self.refused(*both, "--script", str(self.folder / "none")))
         (self.folder / "script").write_text("cut reply\ncut nothing\n")
-        self.assertIn("line 2: cut of what?", self.refused(*both, "--script", str(self.folder / "script")))
+        self.assertIn("line 2: cut: 'nothing' is neither", self.refused(*both, "--script", str(self.folder / "script")))
         (self.folder / "long").write_bytes(b"#" * ((1 << 20) + 1))
         self.assertIn("longer than 1 MiB", self.refused(*both, "--script", str(self.folder / "long")))
 

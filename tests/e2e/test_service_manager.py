@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the server reports to a service manager by the protocol of sd_notify(3). The test acts as the manager."""
+"""The reports of the server to a service manager by the protocol of sd_notify(3). The test acts as the manager."""
 import os
 import signal
 import socket

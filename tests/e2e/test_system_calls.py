@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many system calls the server makes for a call on a directory. A count, which does not depend on the machine's speed:
-system calls that wait, whose number does, are not counted."""
+"""The number of system calls that the server makes for a call on a directory. Leaves out system calls that wait, as their
+number depends on the speed of the machine."""
 import os
 import platform
 import re
@@ -57,7 +57,7 @@ class SystemCalls(Case):
         self.sub = self.peer.lookup(self.peer.mount("/files"), "sub")
         self.file = self.peer.lookup(self.sub, "file")
         # Rights are remembered once an object has not changed for a while.
-        wait_until(lambda: time.time() > os.stat(self.files / "sub" / "file").st_ctime + 2.5, "a change to be old")
+        wait_until(lambda: time.time() > os.stat(self.files / "sub" / "file").st_ctime + 2.5, "an object that has not changed for 2.5 s")
 
     def ask(self, procedure, arguments):
         results = self.peer.results(NFS, 3, procedure, arguments, uid=USER, gid=USER)

@@ -58,8 +58,8 @@ class Troubles(Case):
         self.assertTrue(message.endswith(": " + os.strerror(code)), message)
 
     def crashed(self, image, how, look):
-        """Runs the shell command LOOK in a copy of the file system, and returns its output. As after a crash of the
-        machine at this moment, the copy has only what has reached the disk. HOW are the options of the mount."""
+        """Runs the shell command LOOK in a copy of the file system, and returns its output. The copy has only
+        the data that has reached the disk, as after a crash of the machine. HOW are the options of the mount."""
         copy = self.folder / "copy"
         subprocess.run(["cp", "--sparse=always", image, copy], check=True, timeout=DEADLINE_S)
         after = self.folder / "after"

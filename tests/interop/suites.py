@@ -77,8 +77,8 @@ class MoreEndToEndOnRxe(Machine):
     timeout_s = 3000
 
     def test(self):
-        """The remaining end-to-end tests over verbs. They use the device in the same ways as those of the suite
-        before."""
+        """The remaining end-to-end tests over verbs. They use the device in the same ways as those of the
+        previous suite."""
         self.run_guest("e2e.sh", "more")
 
 
@@ -89,7 +89,7 @@ class VersionsOnRxe(Machine):
     device = "rxe"
 
     def test(self):
-        """The client offers version two to the kernel's server, which has version one alone; the server serves the
+        """The client offers version two to the kernel's server, which supports only version one; the server serves the
         kernel's client with version one."""
         self.run_guest("versions.sh", self.device)
         capture.check_fallback(self, capture.decoded(self.out / f"fallback-{self.device}.pcap", self.port_of_kernel))
@@ -160,7 +160,7 @@ class Posix(Machine):
     timeout_s = 1200
 
     def test(self):
-        """What programs observe through the kernel's client, on rpcrdma-nfsd and on the kernel's server."""
+        """Programs observe the same behaviour through the kernel's client on rpcrdma-nfsd and on the kernel's server."""
         self.run_guest("posix.sh")
 
 
@@ -232,7 +232,7 @@ class KernelOnSiw(WithInput):
 
     def test(self):
         """The kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; both programs; a
-        client outside."""
+        client outside the machine."""
         self.make_input(scaled(256, 64), scaled(1500, 300))
         make_tree(self.input / "small", 30)
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -289,7 +289,7 @@ class KernelOnSiw(WithInput):
         self.commands(root)
 
     def shown(self, root):
-        """Transfers what the capture is to show: bulk data in both directions, long replies, a long call."""
+        """Makes the transfers that the capture must show: bulk data in both directions, long replies, a long call."""
         file = self.folder / "shown"
         write_noise(file, 1 << 20)
         self.nfs("put", file, f"{root}/shown")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: calls on names are measured in batches of kBatch directories. What the calls of a batch need is created
-// before the measured time, and what they leave is removed after it.
+// Operation: calls on names are measured in batches of kBatch directories. The objects that the calls of a batch need
+// are created before the measured time, and the objects that they leave are removed after it.
 // Ownership: the server belongs to the subject, and so does its directory.
 // Error handling: a server that cannot run here makes the subject unavailable; later failures are exceptions.
 #include "libnfs_subject.hpp"
@@ -30,7 +30,7 @@ sattr3 mode_of(std::uint32_t mode) {
   return attributes;
 }
 
-/// A server, and what clients must know to connect to it.
+/// A server, and the values that clients need to connect to it.
 struct Server {
   std::unique_ptr<Child> ours{};
   std::unique_ptr<Ganesha> ganesha{};
@@ -91,7 +91,7 @@ class Libnfs final : public Subject {
     data_.assign(kPiece, 'w');
   }
 
-  // Each of these functions starts one call, and returns what libnfs returns.
+  // Each of these functions starts one call, and returns the result of libnfs.
   int mkdir(std::string& directory, std::string name, rpc_cb done, void* data) {
     MKDIR3args args{{borrowed(directory), name.data()}, mode_of(0755)};
     return rpc_nfs3_mkdir_async(nfs_->context(), done, &args, data);

@@ -38,7 +38,7 @@ std::uint32_t list(const std::filesystem::path& path) {
     if (::fstatat(::dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0) ++found;
   }
   ::closedir(directory);
-  return found - 2;  // "." and ".."
+  return found - 2;  // without "." and ".."
 }
 
 class Local final : public Subject {

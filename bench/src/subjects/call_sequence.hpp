@@ -8,7 +8,7 @@
 
 namespace rpcrdma::bench {
 
-/// What the sequences of one run share.
+/// State that the sequences of one run share.
 struct Run {
   std::uint32_t bytes = 0;
   Clock::time_point end;

@@ -75,7 +75,7 @@ class Rpcrdma final : public Subject {
 
  private:
   void add_idle(const Setting& setting, std::uint32_t count) {
-    // Excludes what the server allocates once, at its first connections.
+    // Opens a few connections first, so that allocations that the server makes only once are not counted.
     first_idle_ = hold_connections(setting, child_.port(), kFirstIdle);
     const auto [resident_before, posted_before] = footprint();
     const auto start = Clock::now();
@@ -124,7 +124,7 @@ class Rpcrdma final : public Subject {
     call<service::Null>(loop_, once);
   }
 
-  /// Makes calls for `budget`; returns the seconds it took.
+  /// Makes calls for `budget`; returns the seconds that they took.
   template <class P>
   double drive(Run& run, const Case& which, std::chrono::milliseconds budget) {
     run.bytes = which.bytes;

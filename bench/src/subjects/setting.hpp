@@ -14,10 +14,10 @@ struct Setting {
   fabric::OpenOptions open;
   transport::VersionChoice client = transport::VersionChoice::one;  ///< versions of RPC-over-RDMA
   transport::VersionChoice server = transport::VersionChoice::one;
-  Polling poll;                    ///< of both sides
+  Polling poll;                    ///< polling of both sides
   std::uint32_t threshold = 4096;  ///< bytes of the largest message without a chunk
   std::size_t pool_octets = memory::PoolOptions().max_octets;
-  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< of clients
+  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< used by the clients
 
   Setting with(transport::VersionChoice of_client, transport::VersionChoice of_server) const {
     Setting other = *this;

@@ -6,7 +6,7 @@
 namespace rpcrdma::conform::client {
 namespace {
 
-/// The lists of the call with all lengths zero.
+/// A Write list and a Reply chunk like the offered ones, with all lengths zero.
 ChunkLists unused(const ChunkLists& offered) {
   ChunkLists out{.writes = offered.writes, .reply = offered.reply};
   for (Chunk& chunk : out.writes)

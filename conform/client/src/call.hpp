@@ -11,11 +11,11 @@
 namespace rpcrdma::conform::client {
 
 struct Call {
-  std::size_t number = 0;   ///< in the run, from 1
-  std::size_t on_link = 0;  ///< on its connection, from 1
+  std::size_t number = 0;   ///< number of this call in the run, from 1
+  std::size_t on_link = 0;  ///< number of this call on its connection, from 1
   RdmaHeader header{};
-  Bytes payload{};  ///< as received; the whole message once the Read chunks are read
-  RpcCall rpc{};    ///< of a long call: set when its chunk has been read
+  Bytes payload{};  ///< as received; the whole message after the Read chunks have been read
+  RpcCall rpc{};    ///< the RPC header; of a long call, set after its chunk has been read
 
   bool is(std::uint32_t program, std::uint32_t procedure) const noexcept {
     return rpc.program == program && rpc.procedure == procedure;
@@ -34,7 +34,7 @@ struct RemoteWrite {
   Bytes data;
 };
 
-/// What is sent in answer to a call, in this order: `before`, `writes`, the message, `after`.
+/// The answer to a call. It is sent in this order: `before`, `writes`, the message, `after`.
 struct Reply {
   RdmaHeader header;
   Bytes message;                            ///< the inline RPC message, without the data in chunks
@@ -52,7 +52,7 @@ struct Reply {
 
 /// The sizes and options that both sides have agreed upon.
 struct Agreed {
-  std::uint32_t threshold = 1024;  ///< of replies
+  std::uint32_t threshold = 1024;  ///< the longest inline reply, in bytes
   bool invalidation = false;
 };
 

@@ -18,9 +18,9 @@ struct Node {
   std::uint64_t id = 0, parent = 0;
   std::uint32_t type = nfs::kRegular, mode = 0644;
   Time mtime{};
-  Bytes data{};                                    ///< of a regular file
-  std::string target{};                            ///< of a symbolic link
-  std::map<std::string, std::uint64_t> entries{};  ///< of a directory
+  Bytes data{};                                    ///< contents of a regular file
+  std::string target{};                            ///< target of a symbolic link
+  std::map<std::string, std::uint64_t> entries{};  ///< names in a directory, with their ids
   std::uint64_t size() const noexcept { return type == nfs::kRegular ? data.size() : 4096; }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Receives are posted before the connection is accepted, and posted again as messages arrive. Ownership. All
-// memory belongs to the link; that of a Send, Write or Read is released when it completes. Errors. What cannot be
-// posted on a connection that has ended is dropped.
+// Operation. Receives are posted before the connection is accepted, and posted again as messages arrive. Ownership. The
+// link owns all memory; the memory of a Send, Write or Read is released when the work request completes. Errors. Work
+// requests for a connection that has ended are dropped.
 #include "link.hpp"
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace rpcrdma::conform::client {
 namespace {
 
-/// Receives are larger than what is announced, so that a Send that is too long is seen.
+/// Receives are larger than the announced size, so that a Send that is too long arrives and is reported.
 constexpr std::size_t kReceiveSize = 16384;
 constexpr std::uint32_t kReceives = 64;
-/// Calls with more bytes in Read chunks are refused.
+/// A call with more bytes in its Read chunks is refused.
 constexpr std::uint64_t kLongestCall = 16u << 20;
 
 }  // namespace
@@ -35,7 +35,7 @@ struct Link::Receive final : fabric::WorkContext {
   std::unique_ptr<fabric::MemoryRegion> region;
 };
 
-/// Work of the send queue, with its memory. Destroys itself when it completes.
+/// A work request of the send queue, with its memory. Destroys itself when it completes.
 struct Link::Posted final : fabric::WorkContext {
   Posted(Link& link, Bytes contents, std::function<void(bool)> finished)
       : of(link), bytes(std::move(contents)), done(std::move(finished)) {
@@ -201,10 +201,10 @@ void Link::arrived(View bytes) {
     if (call.header.procedure == kError) return;
     call.payload.assign(payload.begin(), payload.end());
     const bool is_reply = payload.size() >= 8 && In(payload.subspan(4)).u32() == 1;
-    if (is_reply) return;  // to a call towards the client
+    if (is_reply) return;  // the answer to a reverse call
     if (call.header.procedure == kMsg && !call.has_reads()) call.rpc = decode_call(call.payload);
   } catch (const DecodeError&) {
-    return;  // noted by check()
+    return;  // check() has reported the message
   }
   // The inline part of a call with Read chunks is decoded now, so that cases can choose calls by procedure.
   if (call.header.procedure == kMsg && call.has_reads()) {

@@ -14,13 +14,13 @@ namespace rpcrdma::conform::client {
 /// How the server sets up a connection.
 struct Setup {
   Bytes private_data = encode(PrivateData{.flags = 1});
-  std::uint32_t credits = 32;  ///< granted, at most
+  std::uint32_t credits = 32;  ///< the largest grant
   std::uint32_t inbound_reads = 16, outbound_reads = 16;
 };
 
 class Link;
 
-/// What happens on a link. The functions run from the io_context.
+/// Events of a link. The io_context calls the functions.
 class LinkEvents {
  public:
   /// A call whose header could be decoded; its Read chunks have not been read.
@@ -42,18 +42,18 @@ class Link final : private fabric::QueuePairEvents {
 
   const Setup& setup() const noexcept { return setup_; }
   bool ended() const noexcept { return ended_; }
-  /// From the private data of both sides; 1024 bytes and no invalidation if a side sent none.
+  /// As both sides' private data specify; 1,024 bytes and no invalidation if a side sent none.
   Agreed agreed() const;
   std::size_t calls() const noexcept { return calls_; }
 
-  /// Reads the call's chunks, then calls on_whole_call(). If they cannot be read, the connection ends or the call is
-  /// refused.
+  /// Reads the chunks of the call, then calls on_whole_call(). If a chunk cannot be read, the connection ends or the
+  /// call is refused.
   void complete(Call call);
   void send(const Reply& reply);
   void send(View message, std::optional<std::uint32_t> invalidate = std::nullopt);
   void write(const RemoteWrite& data);
-  /// Reads memory of the client. `done` gets true if that succeeded. It is not called if the connection has
-  /// already ended.
+  /// Reads memory of the client. `done` gets true if the Read succeeded. If the connection has already ended, `done` is
+  /// never called.
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset, std::function<void(bool)> done);
   void abort();
   void disconnect();
@@ -81,11 +81,11 @@ class Link final : private fabric::QueuePairEvents {
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   std::list<Receive> receives_;
   std::list<Posted> posted_;
-  std::vector<std::byte> clients_data_;  // its private data
+  std::vector<std::byte> clients_data_;  // private data of the client
   std::size_t calls_ = 0;
-  std::map<std::uint32_t, Bytes> unanswered_;  // by XID
+  std::map<std::uint32_t, Bytes> unanswered_;  // unanswered calls, by XID
   std::set<std::uint32_t> reverse_;            // XIDs of calls towards the client
-  std::set<std::uint32_t> handles_;            // of earlier calls
+  std::set<std::uint32_t> handles_;            // handles that earlier calls offered
   std::uint32_t granted_ = 1;                  // the largest grant so far
   bool replied_ = false, established_ = false, ended_ = false;
 };

@@ -28,11 +28,11 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Whether it has ended; the io_context must run.
+  /// Whether the process has ended. Updated only while the io_context runs.
   bool ended() const noexcept { return ended_; }
   int status() const noexcept { return status_; }            ///< exit status; 0 if a signal ended it
   int signal() const noexcept { return signal_; }            ///< 0: none
-  std::uint64_t memory() const noexcept { return memory_; }  ///< peak resident bytes, of it or of one of its children
+  std::uint64_t memory() const noexcept { return memory_; }  ///< peak resident bytes of the process or of a child
 
  private:
   void watch();

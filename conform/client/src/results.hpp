@@ -24,8 +24,8 @@ struct Entry {
 
 /// A page of READDIR or READDIRPLUS.
 struct Listing {
-  std::uint64_t directory = 0;  ///< its id
-  std::uint64_t cookie = 0;     ///< from which the client continues
+  std::uint64_t directory = 0;  ///< id of the directory
+  std::uint64_t cookie = 0;     ///< the client asks for the entries after this cookie
   std::vector<Entry> entries{};
   bool eof = true;
   std::uint64_t verifier = 1;
@@ -61,7 +61,7 @@ class Hook<void(Arguments...)> {
     function_ = std::move(function);
     return *this;
   }
-  /// As the assignment, but calls of the function do not count as use.
+  /// Like the assignment, but used() remains false.
   void prepare(std::function<void(Arguments...)> function) {
     function_ = std::move(function);
     counts_ = false;
@@ -73,7 +73,7 @@ class Hook<void(Arguments...)> {
     function_(arguments...);
   }
   bool used() const noexcept { return used_; }
-  bool reached() const noexcept { return reached_; }  ///< called, whether set or not
+  bool reached() const noexcept { return reached_; }  ///< called, even if no function is set
   bool is_set() const noexcept { return function_ != nullptr; }
 
  private:
@@ -81,7 +81,7 @@ class Hook<void(Arguments...)> {
   bool used_ = false, counts_ = true, reached_ = false;
 };
 
-/// What a case may change. Each function is called before the results are encoded.
+/// The hooks of a case. Each function may change the results before they are encoded.
 struct Hooks {
   Hook<void(FileAttributes&)> attributes;
   Hook<void(bool& present)> optional_attributes;
@@ -90,7 +90,7 @@ struct Hooks {
   Hook<void(WriteResult&)> write;
   Hook<void(std::uint64_t& verifier)> commit;
   Hook<void(std::string& target)> readlink;
-  Hook<void(nfs::Handle&)> handle;  ///< of LOOKUP, CREATE, MKDIR, SYMLINK
+  Hook<void(nfs::Handle&)> handle;  ///< the handle in results of LOOKUP, CREATE, MKDIR, SYMLINK
   Hook<void(Fsinfo&)> fsinfo;
   Hook<void(std::uint32_t& status, nfs::Handle& root, std::vector<std::uint32_t>& flavors)> mount;
   /// A status other than 0 fails the NFS procedure, which is then not executed.

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestPath = 1024;
 
 }  // namespace
 
-/// The object of a procedure; null for a handle of no file.
+/// Decodes the handle in the arguments. Returns null if no file has this handle.
 Node* Service::object(In& in) { return files_.find(in.opaque(kLongestHandle)); }
 
 FileAttributes Service::attributes_of(const Node& node) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// NFSv3 and MOUNTv3 on the files in memory: right, except for what a case changes.
+// NFSv3 and MOUNTv3 on the files in memory. Results are correct, except where a case changes them.
 #include "results.hpp"
 #include "rpcrdma/conform/codec/rpc.hpp"
 
@@ -8,7 +8,7 @@ namespace rpcrdma::conform::client {
 
 /// The data of a READ or the path of a READLINK, which may travel in a Write chunk.
 struct Item {
-  std::size_t position = 0;  ///< in the results, after the count word
+  std::size_t position = 0;  ///< offset of its first byte in the results, after the count word
   std::size_t size = 0;
 };
 

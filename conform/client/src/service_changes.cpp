@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kLongestName = 255, kLongestTarget = 4096, kLongestData = 1u << 20;
 constexpr std::uint32_t kFbig = 27, kNospc = 28, kNotsupp = 10004;
 constexpr std::uint64_t kWriteVerifier = 0x636f6e666f726d;
-constexpr std::size_t kEntrySize = 24, kPlusSize = 88 + 4 + 4 + 16;  // of READDIR, and what READDIRPLUS adds
+constexpr std::size_t kEntrySize = 24,
+                      kPlusSize = 88 + 4 + 4 + 16;  // bytes of a READDIR entry; more bytes in READDIRPLUS
 
 /// sattr3
 struct Settings {
@@ -207,7 +208,7 @@ void Service::list(In& in, Out& out, bool plus) {
   const bool good = directory && directory->type == nfs::kDirectory;
   post_op(out.u32(good ? nfs::kOk : directory ? nfs::kNotdir : nfs::kStale), directory);
   if (!good) return;
-  constexpr std::uint32_t kHead = 128, kMost = 16384;  // of a reply without entries; of the largest page
+  constexpr std::uint32_t kHead = 128, kMost = 16384;  // bytes of a reply without entries; of the largest page
   Listing page = page_of(*directory, cookie, std::min(room, kMost) - std::min(room, kHead), plus);
   hooks_.listing(page);
   out.u64(page.verifier);

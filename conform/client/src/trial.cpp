@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The command runs while the io_context serves it; a misbehaviour is a list of rules, of which the first
-// that chooses a call applies. Ownership. Connections live until the end of the trial. Errors. A failure of the command
-// is thrown, as a case reports it.
+// Operation. The command runs while the io_context serves it. The misbehaviour is a list of rules; the first rule that
+// chooses a call applies. Ownership. Connections live until the end of the trial. Errors. A failure of the command is
+// thrown as CaseFailed.
 #include "trial.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A command that exceeds these retries without end.
+/// A command that exceeds one of these limits is reported as retrying without end.
 constexpr std::size_t kMostCalls = 3000, kMostConnections = 100, kCallsOfBaseline = 20;
 
 std::chrono::milliseconds since(Clock::time_point start) {
@@ -196,7 +196,7 @@ Outcome Trial::execute() {
   return out;
 }
 
-/// True if the misbehaviour applies to no call of the run without a fault. Such a case needs no run.
+/// True if the misbehaviour applies to no call of the run without a fault. The case then needs no run.
 bool Trial::is_out_of_reach() const {
   const Stage::Baseline& baseline = stage_.baseline;
   const Hooks& hooks = service_.hooks();

@@ -15,7 +15,7 @@ namespace rpcrdma::conform::client {
 
 class Trial;
 
-/// What all runs share.
+/// State that all runs share.
 struct Stage {
   ClientOptions options;
   boost::asio::io_context context;
@@ -23,10 +23,10 @@ struct Stage {
   std::unique_ptr<fabric::Listener> listener;
   std::unique_ptr<MountListener> mount_listener;
   Watch watch;
-  Trial* trial = nullptr;  ///< the one that runs now
+  Trial* trial = nullptr;  ///< the trial that runs now
   std::unique_ptr<boost::asio::signal_set> interrupts;
-  int interrupted = 0;  ///< the signal that has arrived
-  /// What the run without a fault left.
+  int interrupted = 0;  ///< the signal that has arrived; 0: none
+  /// The results of the run without a fault.
   struct Baseline {
     Tree local, exported;
     std::vector<Call> calls;
@@ -46,7 +46,7 @@ using When = std::function<bool(const Call&)>;
 When from(std::size_t number);
 /// Calls of an NFS procedure.
 When of(std::uint32_t procedure);
-/// Calls that offer chunks.
+/// Calls by the chunks that they offer.
 When with_write_chunk();
 When with_reply_chunk();
 When with_read_chunk();
@@ -61,7 +61,7 @@ class Trial final : public LinkEvents {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // The misbehaviour. If it never takes place, the case is skipped.
+  // Functions that define the misbehaviour. If it never takes place, the case is skipped.
   using Change = std::function<void(Reply&, const Call&, Link&)>;
   using TakeOver = std::function<void(Link&, const Call&)>;
   using Answering = std::function<void(std::unique_ptr<fabric::ConnectionRequest>)>;
@@ -72,15 +72,15 @@ class Trial final : public LinkEvents {
   void on_reply(When when, Change change, std::size_t times = 1);
   /// As on_reply(), but the call is not executed and its chunks are not read: `action` may answer it.
   void on_call(When when, TakeOver action, std::size_t times = 1);
-  /// `action` sees all calls, and changes nothing: they are executed.
+  /// Passes each call to `action` before the call is executed.
   void observe(TakeOver action) { observer_ = std::move(action); }
-  /// Answers requests for connections.
+  /// Answers connection requests with `action` instead of accepting them.
   void on_request(Answering action) { answering_ = std::move(action); }
   void accept(std::unique_ptr<fabric::ConnectionRequest> request);
   void reject(std::unique_ptr<fabric::ConnectionRequest> request, const Bytes& private_data);
   /// Keeps the request without an answer.
   void hold(std::unique_ptr<fabric::ConnectionRequest> request) { held_.push_back(std::move(request)); }
-  /// Executes the call after `delay`, if its connection still exists then.
+  /// Executes the call after `delay`, unless its connection has ended by then.
   void complete_later(Link& link, const Call& call, std::chrono::milliseconds delay);
   /// Fails the case if a message of this run breaks the rule.
   void requires_rule(Always rule) { required_ = rule; }
@@ -95,17 +95,17 @@ class Trial final : public LinkEvents {
   /// The path of a file outside of {dir} that the command must not make.
   std::string forbidden_path(const std::string& name) const { return workplace_.outside() / name; }
 
-  // The run. Each throws CaseFailed or CaseSkipped.
+  // Functions that run the command and judge it. Each throws CaseFailed or CaseSkipped.
   void succeeds() { run(Expect::success); }
   void stays_intact() { run(Expect::intact); }
   void fails() { run(Expect::failure); }
   void ends() { run(Expect::any); }
   /// As ends(), but the command may run until it is killed: it cannot know that the listing has no end.
   void survives() { run(Expect::endless); }
-  /// Without a fault; returns what is wrong.
+  /// Runs the command without a fault. Returns an error message, or an empty string.
   std::string run_baseline();
 
-  /// A client asks for a connection.
+  /// Handles a connection request of the client.
   void requested(std::unique_ptr<fabric::ConnectionRequest> request);
   /// The reply to a call of MOUNT over TCP; empty if it cannot be decoded.
   Bytes mount_reply(View message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a run of the command showed, and whether that is acceptable.
+// The outcome of a run of the command, and the verdict on it.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace rpcrdma::conform::client {
 
-/// What a case requires of the command, besides what is required in every case.
+/// The requirement of a case, in addition to those of every case.
 enum class Expect {
-  endless,  ///< it may run until it is killed, as the listing has no end
-  any,      ///< it ends; the fault cannot be noticed, or changes the files themselves
-  intact,   ///< exit status 0 only if all files are what they would be without the fault
+  endless,  ///< the command may run until it is killed, as the listing has no end
+  any,      ///< the command ends; its files may differ
+  intact,   ///< exit status 0 only if all files are as they would be without the fault
   success,  ///< exit status 0, and the files are right
   failure,  ///< an exit status other than 0
 };
 
-/// One run.
+/// The outcome of one run of the command.
 struct Outcome {
-  bool ended = true;   ///< false: it was killed, because its time was up or it did not stop retrying
+  bool ended = true;   ///< false: it was killed, because it ran too long or did not stop retrying
   int status = 0;      ///< exit status, if it ended without a signal
   int signal = 0;      ///< the signal that ended it; 0: none
-  std::string output;  ///< the end of what it wrote to standard output and standard error
+  std::string output;  ///< the end of its standard output and standard error
   std::size_t calls = 0, connections = 0;
   bool retries_without_end = false;
   std::chrono::milliseconds took{0}, silent{0};  ///< silent: since its last call
   std::uint64_t memory = 0;                      ///< peak resident bytes
-  std::vector<std::string> outside;              ///< what it made or changed outside of its directory
+  std::vector<std::string> outside;              ///< files that it made or changed outside of its directory
   std::vector<std::string> damaged;              ///< files that are missing or differ from those of the first run
 };
 
@@ -37,11 +37,11 @@ struct Bounds {
   std::uint64_t memory = 0;
 };
 
-/// Why the run is a failure of the command; empty if it is none.
+/// The reason why the run fails the case; empty if it passes.
 std::string judge(const Outcome& outcome, Expect expect, const Bounds& bounds);
 
-/// Whether the command crashed: by a signal, a shell's status for one, or the report of a sanitizer. Returns a
-/// description, or an empty string.
+/// Describes a crash of the command: a signal, a shell's exit status for a signal, or the report of a sanitizer. Empty
+/// if there was no crash.
 std::string crash_of(const Outcome& outcome);
 
 /// How the command ended, for reports.

@@ -31,17 +31,17 @@ enum class Always : std::size_t {
   count  ///< not a rule
 };
 
-/// What all connections of all runs have seen.
+/// Counts messages and broken rules over all connections of all runs.
 class Watch {
  public:
   void message() noexcept { ++messages_; }
-  /// The message breaks a rule. The first one and the last one are kept.
+  /// Records that a message breaks a rule. Keeps the first and the last description.
   void broken(Always rule, const std::string& how) {
     Entry& entry = entries_[static_cast<std::size_t>(rule)];
     entry.last = case_ + ": " + how;
     if (entry.times++ == 0) entry.first = entry.last;
   }
-  /// The case that runs.
+  /// Sets the case to which later reports belong.
   void begin(std::string id) { case_ = std::move(id); }
   std::size_t messages() const noexcept { return messages_; }
   std::size_t times(Always rule) const noexcept { return entries_[static_cast<std::size_t>(rule)].times; }

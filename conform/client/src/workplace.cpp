@@ -45,7 +45,7 @@ std::string describe_entry(const fs::directory_entry& entry) {
   return "file " + contents_of(entry.path());
 }
 
-/// Symbolic links are not followed. What cannot be read is left out.
+/// Does not follow symbolic links. Leaves out files that cannot be read.
 Tree tree_below(const fs::path& top) {
   Tree out;
   std::error_code failed;
@@ -59,7 +59,7 @@ Tree tree_below(const fs::path& top) {
 
 Workplace::Workplace() {
   std::string name = (fs::temp_directory_path() / "rpcrdma-conform-XXXXXX").string();
-  if (!mkdtemp(name.data())) throw std::runtime_error(name + ": cannot be made");
+  if (!mkdtemp(name.data())) throw std::runtime_error(name + ": cannot create the temporary directory");
   top_ = name;
   for (const fs::path& each : {local(), source() / "folder", outside()}) fs::create_directories(each);
   write_file(source() / "short", "a short file\n");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The files of one run: a temporary directory with
-//   local/   {dir}, empty: what the command copies from the server belongs here
-//   source/  {source}: a small tree that it may copy to the server
-//   outside/ a file that it must not touch
-//   output   what it writes to standard output and standard error
+//   local/   {dir}, empty at first: the command copies files from the server to this directory
+//   source/  {source}: a small tree that the command may copy to the server
+//   outside/ holds a file that the command must not touch
+//   output   standard output and standard error of the command
 #include <filesystem>
 #include <map>
 #include <string>
@@ -30,9 +30,9 @@ class Workplace {
   std::filesystem::path output() const { return top_ / "output"; }
   const std::filesystem::path& top() const noexcept { return top_; }
 
-  /// What lies in {dir}. Files longer than any of the export are listed by their sizes.
+  /// The tree in {dir}. A file longer than any file of the export is described by its size alone.
   Tree local_tree() const;
-  /// What was made, changed or removed elsewhere.
+  /// Paths outside of {dir} that were made, changed or removed.
   std::vector<std::string> changes_outside() const;
   /// The last bytes of the output.
   std::string end_of_output() const;
@@ -42,7 +42,7 @@ class Workplace {
   Tree before_;
 };
 
-/// The entries of `wanted` that `found` lacks or has with other contents. `found` may have more.
+/// The entries of `wanted` that are missing in `found` or differ there. `found` may have more entries.
 std::vector<std::string> damage(const Tree& wanted, const Tree& found);
 
 }  // namespace rpcrdma::conform::client

@@ -28,7 +28,7 @@ void Suite::add(Case added) {
   const CaseInfo& info = added.info;
   if (!well_formed(info.id)) throw std::invalid_argument(info.id + ": not FAMILY/NAME in lower case");
   if (info.rules.empty() && info.level != Level::robustness)
-    throw std::invalid_argument(info.id + ": a MUST or SHOULD names its rule");
+    throw std::invalid_argument(info.id + ": a MUST or SHOULD must name its rule");
   if (std::ranges::any_of(cases_, [&](const Case& other) { return other.info.id == info.id; }))
     throw std::invalid_argument(info.id + ": there is another case with this id");
   cases_.push_back(std::move(added));

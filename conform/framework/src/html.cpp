@@ -89,7 +89,7 @@ std::string conclusion(const Summary& summary) {
   return fmt::format("<p class=\"verdict fail\">{} MUST failed.</p>\n", failed);
 }
 
-/// What failed, with links to the details.
+/// Lists the failed cases, with links to their details.
 void write_failures(std::string& out, const Summary& summary) {
   if (summary.count(Verdict::fail) == 0) return;
   out += "<h2>Failed</h2>\n<ul>\n";

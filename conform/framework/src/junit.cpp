@@ -19,7 +19,7 @@ std::string details(const CaseResult& result) {
   return escape_xml(out);
 }
 
-/// Failed for JUnit: what makes the exit status 1.
+/// Whether JUnit reports the case as a failure. Only these failures make the exit status 1.
 bool counts(const CaseResult& result) noexcept {
   return result.verdict == Verdict::fail && result.info->level == Level::must;
 }

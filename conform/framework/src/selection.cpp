@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\r";
 
-/// A glob consists of characters of ids, `*` and `?`. What has other characters is a regular expression.
+/// A pattern with other characters than those of ids, `*` and `?` is a regular expression.
 bool is_glob(std::string_view pattern) noexcept { return pattern.find_first_of("^$.+()[]{}|\\") == pattern.npos; }
 
 std::string_view trimmed(std::string_view text) noexcept {
@@ -42,7 +42,7 @@ std::optional<std::string> Selection::add(const std::string& pattern) {
   try {
     if (is_glob(pattern)) {
       globs_.push_back(pattern);
-      // A plain word is found anywhere in the id, as a regular expression is.
+      // A pattern without wildcards may match a part of the id, as a regular expression does.
       if (pattern.find_first_of("*?") == pattern.npos) expressions_.emplace_back(pattern);
     } else {
       expressions_.emplace_back(pattern);

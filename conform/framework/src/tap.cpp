@@ -7,7 +7,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// '#' begins a directive in a line of TAP.
+/// Escapes '#', which begins a directive in a line of TAP.
 std::string directive_text(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {

@@ -9,7 +9,7 @@ constexpr const char* kEnds = "the connection ends";
 
 void ends(Peer& peer) {
   Bytes rest;
-  Record::expect(peer.drain(rest, peer.options().patience) != End::timeout, "the connection stays");
+  Record::expect(peer.drain(rest, peer.options().patience) != End::timeout, "the connection stays open");
 }
 
 /// Sets up `count` connections one after the other, and ends each by `last`.

@@ -44,7 +44,7 @@ void add_ddp(const MakeFamily& make) {
                 peer.expect_answer();
               });
   family.must("reserved-bits", "5041-4.1-e", "a call with the reserved bits of the DDP header set",
-              "they are not checked: an answer", [](Peer& peer) {
+              "the bits are not checked: an answer", [](Peer& peer) {
                 peer.start();
                 Untagged header;
                 header.msn = peer.next_msn();

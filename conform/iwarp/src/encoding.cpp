@@ -129,7 +129,7 @@ Segment decode_segment(Bytes ulpdu) {
   segment.opcode = static_cast<std::uint8_t>(second & 0x0F);
   segment.ulpdu = std::move(ulpdu);
   const std::string shown = hex(segment.ulpdu, kUntaggedSize);
-  // [5041-4.1-e] [5041-4.1-f] [5040-4.1-a] [5040-4.1-c] what a sender must write
+  // [5041-4.1-e] [5041-4.1-f] [5040-4.1-a] [5040-4.1-c] a sender sets reserved bits to zero, and versions to 1
   if ((first & 0x3C) != 0) throw DecodeError("reserved bits of the DDP header are not zero: " + shown);
   if ((first & 0x03) != 1) throw DecodeError("the DDP version is not 1: " + shown);
   if ((second & 0x30) != 0) throw DecodeError("reserved bits of the RDMAP header are not zero: " + shown);

@@ -23,7 +23,7 @@ enum Opcode : std::uint8_t {
 };
 enum Queue : std::uint32_t { kSendQueue, kReadQueue, kTerminateQueue };
 
-/// The word of RFC 6581 section 9.
+/// The word of read depths and RTR kinds (RFC 6581 section 9).
 struct Enhanced {
   bool peer_to_peer = false;                       ///< A
   bool send = false, write = false, read = false;  ///< B, C, D: kinds of RTR
@@ -34,14 +34,14 @@ inline constexpr std::uint16_t kNotNegotiated = 0x3FFF;
 std::uint32_t encode(const Enhanced& word) noexcept;
 Enhanced decode_enhanced(std::uint32_t word) noexcept;
 
-/// An MPA Request. With `enhanced`, its word precedes the private data; flags are as given.
+/// An MPA Request. If `enhanced` is set, its word precedes the private data; `flags` must be set to match.
 struct Request {
   std::string key{kRequestKey};
   std::uint8_t flags = kCrc;
   std::uint8_t revision = 1;
   std::optional<Enhanced> enhanced;
   Bytes private_data;
-  std::optional<std::uint16_t> length;  ///< replaces that of the private data
+  std::optional<std::uint16_t> length;  ///< replaces the length of the private data
 };
 
 Bytes encode(const Request& request);
@@ -51,7 +51,7 @@ Request enhanced_request(const Enhanced& word);
 /// CRC32c (RFC 5044 section 4.4).
 std::uint32_t crc32c(View bytes) noexcept;
 
-/// What is wrong with an FPDU.
+/// Deliberate errors of an FPDU.
 struct Damage {
   std::uint32_t crc = 0;  ///< XORed with the CRC
   std::uint8_t pad = 0;   ///< value of the pad bytes

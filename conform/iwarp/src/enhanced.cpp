@@ -74,7 +74,7 @@ void add_enhanced_replies(IwarpFamily& family) {
 void add_depths(IwarpFamily& family) {
   for (const unsigned ird : {0u, 1u, 2u, 100u})
     family.must(fmt::format("ird-{}", ird), "6581-9.1-b", fmt::format("an enhanced Request with IRD {}", ird),
-                "the ORD of the Reply is not larger", [ird](Peer& peer) {
+                "the ORD of the Reply is not larger than this IRD", [ird](Peer& peer) {
                   Enhanced word;
                   word.ird = static_cast<std::uint16_t>(ird);
                   const Reply reply = start(peer, word, true);
@@ -169,7 +169,7 @@ void add_ready(IwarpFamily& family) {
         });
   }
   family.must("peer-to-peer-without-kind", "6581-9.2-c 6581-9.2-e", "a Request with A=1 that offers no kind of message",
-              "a Reply with A=1 that names one, or a rejection", [](Peer& peer) {
+              "a Reply with A=1 that names a kind, or a rejection", [](Peer& peer) {
                 Enhanced word;
                 word.peer_to_peer = true;
                 const Enhanced answer = *start(peer, word, true).enhanced;

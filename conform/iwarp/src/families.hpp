@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The families of cases, one source each. To add a family: a function here, its source, a line in add_families().
+// The families of cases, one source each. To add a family, add a function here, a source, and a line in add_families().
 #include "peer.hpp"
 
 namespace rpcrdma::conform::iwarp {
 
 using IwarpFamily = Family<Peer>;
-/// Makes a family whose cases have a connection each, on which nothing has been sent.
+/// Makes a family. Each of its cases gets a new TCP connection, on which nothing has been sent.
 using MakeFamily = std::function<IwarpFamily(const char* name)>;
 
 void add_requests(const MakeFamily& make);

@@ -60,9 +60,9 @@ void Peer::send(View bytes) {
     if (sent >= 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(sent));
     } else if (errno != EAGAIN && errno != EINTR) {
-      return;  // the peer has ended the connection, which the next read notices
+      return;  // the peer has ended the connection; the next read reports that
     } else if (!wait(POLLOUT, options_.patience)) {
-      Record::fail("the peer does not read what is sent to it");
+      Record::fail("the peer does not read the data sent to it");
     }
   }
 }
@@ -76,7 +76,7 @@ void Peer::reset() {
   socket_ = -1;
 }
 
-/// 0 if the stream has ended or nothing arrives; end_ says which.
+/// Returns 0 if the stream has ended or nothing arrives in time; end_ tells which.
 std::size_t Peer::read_some(std::byte* to, std::size_t size, Time patience) {
   end_ = End::timeout;
   if (!wait(POLLIN, patience)) return 0;
@@ -144,13 +144,13 @@ void Peer::expect_refused(Time patience) {
   Record::expect(end != End::timeout,
                  rest.empty() ? "the peer keeps the connection" : "the peer answered: " + hex(rest));
   if (rest.empty()) return;
-  // A Reply that names the revision that the peer supports, or rejects, may precede the end.
+  // Before the end, the peer may send a Reply that rejects the connection or names the revision that it supports.
   const bool accepted = rest.size() < kStartUpSize || (value_of(rest[16]) & kReject) == 0;
   record_.received("before the end: " + hex(rest));
   Record::expect(!accepted || rest.size() == kStartUpSize, "the peer answered and then closed: " + hex(rest));
 }
 
-/// Receives bytes of the stream of FPDUs, without markers. fpdu_ has them with markers.
+/// Receives bytes of the stream of FPDUs, and removes the markers. fpdu_ keeps the bytes with the markers.
 Bytes Peer::receive_framed(std::size_t count) {
   Bytes out;
   while (out.size() < count) {
@@ -175,7 +175,7 @@ Bytes Peer::receive_framed(std::size_t count) {
 }
 
 void Peer::check_marker(View marker) {
-  // [5044-4.2-a] [5044-4.3-c] [5044-4.3-d]
+  // [5044-4.2-a] [5044-4.3-c] [5044-4.3-d] a marker holds the distance to the start of its FPDU, or 0 between FPDUs
   const std::uint32_t value = In(marker).u32();
   const std::uint32_t expected = static_cast<std::uint32_t>(position_ - fpdu_at_);
   Record::expect(value == expected, fmt::format("the marker at byte {} of the stream is {:#x}, expected {:#x}",
@@ -195,9 +195,9 @@ std::optional<Segment> Peer::next() {
   const Bytes body = receive_framed(length + pad + 4);
   Record::expect(body.size() == length + pad + 4, "the stream ends within an FPDU");
   whole.insert(whole.end(), body.begin(), body.end());
-  for (std::size_t i = 0; i < pad; ++i)  // [5044-4.1-b]
+  for (std::size_t i = 0; i < pad; ++i)  // [5044-4.1-b] the pad is zero
     Record::expect(whole[2 + length + i] == std::byte{0}, "the pad is not zero: " + hex(whole));
-  if (crc_) {  // [5044-4.4-c] [5044-4.4-g] [5044-4.4-h] markers are part of it
+  if (crc_) {  // [5044-4.4-c] [5044-4.4-g] [5044-4.4-h] the CRC covers markers
     std::uint32_t crc = 0;
     for (std::size_t byte = 0; byte < 4; ++byte) crc |= value_of(fpdu_[fpdu_.size() - 4 + byte]) << (8 * byte);
     Record::expect(crc == crc32c(View(fpdu_).first(fpdu_.size() - 4)),
@@ -205,7 +205,7 @@ std::optional<Segment> Peer::next() {
   }
   Segment segment = decode_segment(Bytes(whole.begin() + 2, whole.begin() + 2 + static_cast<std::ptrdiff_t>(length)));
   record_.received(describe(segment));
-  if (!segment.tagged && segment.offset == 0) {  // [5041-4.3-b]
+  if (!segment.tagged && segment.offset == 0) {  // [5041-4.3-b] MSNs count from 1
     const std::uint32_t expected = ++received_[segment.queue];
     Record::expect(segment.msn == expected, fmt::format("MSN {}, expected {}", segment.msn, expected));
   }
@@ -257,7 +257,7 @@ std::optional<Segment> Peer::expect_end() {
   if (!segment) return segment;
   Record::expect(segment->opcode == kTerminate, "received a " + describe(*segment) + " instead of the end");
   Bytes rest;
-  Record::expect(drain(rest, options_.patience) != End::timeout, "the connection stays after the Terminate");
+  Record::expect(drain(rest, options_.patience) != End::timeout, "the connection stays open after the Terminate");
   Record::expect(rest.empty(), "bytes follow the Terminate: " + hex(rest));  // [5040-5.4-c]
   return segment;
 }
@@ -265,7 +265,7 @@ std::optional<Segment> Peer::expect_end() {
 Segment Peer::expect_terminate(const std::vector<TerminateCode>& codes) {
   auto segment = expect_end();
   if (!segment) Record::fail("the connection ended without a Terminate");
-  // [5040-5.4-a] [5040-4.8-a]
+  // [5040-5.4-a] [5040-4.8-a] a Terminate is one untagged segment on queue 2
   Record::expect(!segment->tagged && segment->queue == kTerminateQueue && segment->offset == 0 && segment->last,
                  "the Terminate is not a message on queue 2: " + describe(*segment));
   const View payload = segment->payload();

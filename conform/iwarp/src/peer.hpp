@@ -13,13 +13,13 @@ namespace rpcrdma::conform::iwarp {
 struct Reply {
   std::uint8_t flags = 0, revision = 0;
   Bytes private_data;
-  std::optional<Enhanced> enhanced;  ///< its first word, if the Reply is enhanced
+  std::optional<Enhanced> enhanced;  ///< the first word of the private data, if the Reply is enhanced
 };
 
 /// How a stream ended.
 enum class End {
-  closed,   ///< in order
-  reset,    ///< by a reset
+  closed,   ///< the peer closed it in order
+  reset,    ///< the peer reset it
   timeout,  ///< it has not ended
 };
 
@@ -33,7 +33,7 @@ class Peer {
   const IwarpOptions& options() const noexcept { return options_; }
   /// Closes the connection, and opens another one.
   void reconnect();
-  /// Sends bytes. If the peer has ended the connection, that is not an error here.
+  /// Sends bytes. It is no error if the peer has ended the connection.
   void send(View bytes);
   void finish_sending();
   void reset();
@@ -41,7 +41,7 @@ class Peer {
   Bytes receive(std::size_t count);
   /// Reads until the stream ends; the bytes are added to `rest`.
   End drain(Bytes& rest, std::chrono::milliseconds patience);
-  /// Whether bytes arrive within 300 ms, where none are expected.
+  /// Whether bytes arrive within 300 ms. Used where none are expected.
   bool speaks_soon();
 
   // Start-up.
@@ -58,13 +58,13 @@ class Peer {
   /// The next segment, checked; nothing at the end of the stream.
   std::optional<Segment> next();
   Segment expect(Opcode opcode);
-  /// An RPC-over-RDMA message with a call of NULL, under a new XID, which expect_answer() expects.
+  /// Makes an RPC-over-RDMA message with a NULL call under a new XID. expect_answer() expects the reply to this XID.
   Bytes null_call();
   void expect_answer();
   /// Sends a call of NULL as the next message, and expects the answer.
   void expect_alive();
   std::uint32_t next_msn() noexcept { return msn_++; }
-  /// Removes markers from what is received.
+  /// From now on, removes markers from received bytes.
   void expect_markers() noexcept { markers_ = true; }
 
   // Endings.
@@ -88,9 +88,9 @@ class Peer {
   End end_ = End::timeout;
   bool crc_ = true, markers_ = false;
   std::size_t position_ = 0, fpdu_at_ = 0;  // in the stream of FPDUs, with markers
-  Bytes fpdu_;                              // the one that is being received, with its markers
+  Bytes fpdu_;                              // the FPDU that is being received, with its markers
   std::uint32_t msn_ = 1;
-  std::map<std::uint32_t, std::uint32_t> received_;  // messages of each queue
+  std::map<std::uint32_t, std::uint32_t> received_;  // number of messages received on each queue
   std::uint32_t xid_ = 0;
 };
 

@@ -18,7 +18,7 @@ void add_sends(IwarpFamily& family) {
                 peer.expect_answer();
               });
   family.must("reserved-bits", "5040-4.1-c", "a call with the reserved bits of the RDMAP header set",
-              "they are ignored: an answer", [](Peer& peer) {
+              "the bits are ignored: an answer", [](Peer& peer) {
                 peer.start();
                 Untagged header;
                 header.msn = peer.next_msn();
@@ -36,7 +36,7 @@ void add_sends(IwarpFamily& family) {
                 peer.expect_answer();
               });
   family.robust("empty-send", "5040-5.3-b", "a Send of zero bytes",
-                "it consumes a Receive; the connection ends, or the next call is answered", [](Peer& peer) {
+                "the Send consumes a Receive; the connection ends, or the next call is answered", [](Peer& peer) {
                   peer.start();
                   peer.expect_alive();
                   Untagged header;
@@ -66,7 +66,7 @@ void add_reads(IwarpFamily& family) {
         peer.expect_alive();
       });
   family.must("reads-in-order", "5040-5.2.1-b 5040-5.2.2-a 5040-5.5-h",
-              "four Read Requests of zero bytes, each after the answer to the one before",
+              "four Read Requests of zero bytes, each after the answer to the previous one",
               "responses in the order of the requests", [](Peer& peer) {
                 peer.start();
                 for (std::uint32_t i = 1; i <= 4; ++i) {
@@ -79,7 +79,7 @@ void add_reads(IwarpFamily& family) {
                 }
               });
   family.robust("reads-without-end", "5040-6.1-c", "1000 Read Requests of zero bytes at once",
-                "all are answered, or a Terminate; other connections are served", [](Peer& peer) {
+                "all are answered, or a Terminate is sent; other connections are served", [](Peer& peer) {
                   peer.start();
                   Bytes burst;
                   for (std::uint32_t i = 1; i <= 1000; ++i) {

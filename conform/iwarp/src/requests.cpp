@@ -29,14 +29,14 @@ void add_private_data(IwarpFamily& family) {
 }
 
 void add_flags(IwarpFamily& family) {
-  family.must("reject-bit", "5044-7.1.1-e", "a Request with R=1", "R is ignored in a Request: it is accepted",
+  family.must("reject-bit", "5044-7.1.1-e", "a Request with R=1", "R is ignored in a Request: the Request is accepted",
               [](Peer& peer) {
                 Request request;
                 request.flags = kCrc | kReject;
                 accepted(peer, request);
               });
   family.must("reserved-bits", "5044-7.1.1-f", "a Request of revision 1 with the four reserved bits set",
-              "reserved bits are not checked: it is accepted", [](Peer& peer) {
+              "reserved bits are not checked: the Request is accepted", [](Peer& peer) {
                 Request request;
                 request.flags = kCrc | 0x0F;
                 accepted(peer, request);
@@ -72,11 +72,11 @@ void add_replies(IwarpFamily& family) {
   family.must("responder-is-silent", "5044-7.1.2-h", "a Request, then nothing",
               "the responder sends no FPDU before it has received one", [](Peer& peer) {
                 peer.start();
-                if (peer.speaks_soon()) Record::fail("it sends first: " + hex(peer.receive(20)));
+                if (peer.speaks_soon()) Record::fail("the responder sends first: " + hex(peer.receive(20)));
                 peer.expect_alive();
               });
   family.must("no-markers-unasked", "5044-4.3-i", "a Request with M=0, then calls with more than 512 bytes of answers",
-              "no markers in what the responder sends", [](Peer& peer) {
+              "the responder sends no markers", [](Peer& peer) {
                 peer.start();
                 for (int i = 0; i < 12; ++i) peer.expect_alive();
               });
@@ -92,7 +92,7 @@ void add_replies(IwarpFamily& family) {
 }
 
 void add_pieces(IwarpFamily& family) {
-  family.must("one-byte-at-a-time", "5044-7.1.2-c", "a Request in TCP segments of one byte", "it is accepted",
+  family.must("one-byte-at-a-time", "5044-7.1.2-c", "a Request in TCP segments of one byte", "the Request is accepted",
               [](Peer& peer) {
                 Request request;
                 request.private_data = pattern(8, 1);
@@ -107,7 +107,7 @@ void add_pieces(IwarpFamily& family) {
               });
   for (const std::size_t at : {16, 19, 20})
     family.must(fmt::format("in-two-parts-{}", at), "5044-7.1.2-c",
-                fmt::format("a Request in two parts, cut at byte {}", at), "it is accepted", [at](Peer& peer) {
+                fmt::format("a Request in two parts, cut at byte {}", at), "the Request is accepted", [at](Peer& peer) {
                   Request request;
                   request.private_data = pattern(12, 1);
                   const Bytes bytes = encode(request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a Terminate is sent, and what happens when one is received (RFC 5040 sections 4.8, 5.4 and 6.2).
+// When a peer sends a Terminate, and how it reacts to a Terminate (RFC 5040 sections 4.8, 5.4 and 6.2).
 #include <fmt/format.h>
 
 #include "families.hpp"
@@ -31,7 +31,7 @@ void add_sent(IwarpFamily& family) {
                 Record::expect((In(terminate.payload()).u32() & 0xFFFF) == 0, "headers: " + hex(terminate.payload()));
               });
   family.must("only-the-first-error", "5040-7.1-c 5040-5.4-a", "two segments that break different rules, at once",
-              "one Terminate, for the first", [](Peer& peer) {
+              "one Terminate, for the first segment", [](Peer& peer) {
                 peer.start();
                 peer.expect_alive();
                 Bytes both = bad_queue();
@@ -77,7 +77,7 @@ void received(Peer& peer, const Bytes& payload, std::uint32_t msn = 1) {
   header.msn = msn;
   peer.segment(header, payload);
   Bytes rest;
-  Record::expect(peer.drain(rest, peer.options().patience) != End::timeout, "the connection stays");
+  Record::expect(peer.drain(rest, peer.options().patience) != End::timeout, "the connection stays open");
   Record::expect(rest.empty(), "something was sent after the Terminate was received: " + hex(rest));
 }
 
@@ -90,7 +90,7 @@ void add_received(IwarpFamily& family) {
                "a Terminate " + describe(code), "the connection ends; no Terminate answers it",
                [code](Peer& peer) { received(peer, encode_terminate(code)); });
   family.should("reserved-bits", "5040-4.8-b", "a Terminate with its 13 reserved bits set",
-                "they are ignored; the connection ends", [](Peer& peer) {
+                "the bits are ignored; the connection ends", [](Peer& peer) {
                   received(peer, encode_terminate({1, 2, 5}, 0x1FFF));
                 });
   family.robust("headers-missing", "", "a Terminate that announces headers and has none", "the connection ends",
@@ -138,7 +138,7 @@ void add_received(IwarpFamily& family) {
                 both.insert(both.end(), second.begin(), second.end());
                 peer.send(both);
                 Bytes rest;
-                Record::expect(peer.drain(rest, peer.options().patience) != End::timeout, "the connection stays");
+                Record::expect(peer.drain(rest, peer.options().patience) != End::timeout, "the connection stays open");
               });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Segments that break a rule of DDP or RDMAP. Each makes up to three cases: "violation": the connection ends and
-// nothing is delivered; "terminate": the Terminate names the error; "headers": it contains the headers of the segment.
-// To add one: a line in one of the functions that return a list.
+// Segments that break a rule of DDP or RDMAP. Each makes up to three cases. "violation": the connection ends and
+// nothing is delivered. "terminate": the Terminate names the error. "headers": the Terminate contains the headers of
+// the segment. To add a segment, add a line to one of the functions that return a list.
 #include <fmt/format.h>
 
 #include "families.hpp"
@@ -16,7 +16,7 @@ struct Violation {
   const char* name;
   const char* rules;
   const char* sends;
-  Codes codes;  ///< of the Terminate; empty: no RFC specifies them
+  Codes codes;  ///< permitted codes of the Terminate; empty: no RFC specifies them
   /// Makes ULPDUs, of which the last one breaks the rule. A call has been answered on the connection, and `msn` is the
   /// next MSN.
   std::function<std::vector<Bytes>(Peer& peer, std::uint32_t msn)> make;
@@ -85,7 +85,7 @@ std::vector<Violation> of_queues() {
       untagged("msn-gap", rules, "a Send whose MSN is one too high", kMsn, [](Untagged& header) { ++header.msn; }),
       untagged("msn-far", rules, "a Send whose MSN is 0x10000000 too high", kMsn,
                [](Untagged& header) { header.msn += 0x10000000; }),
-      untagged("msn-repeated", rules, "a Send with the MSN of the last one", kMsn,
+      untagged("msn-repeated", rules, "a Send with the MSN of the previous Send", kMsn,
                [](Untagged& header) { --header.msn; }),
       untagged("msn-0", rules, "a Send with MSN 0", kMsn, [](Untagged& header) { header.msn = 0; }),
   };
@@ -145,12 +145,14 @@ std::vector<Violation> of_versions() {
     Tagged header;
     header.stag = 1;
     header.ddp_version = version;
-    out.push_back(untagged(kNames[version][0], "5041-4.1-f", "a Send with the DDP version in the id", {{kDdp, 2, 6}},
+    out.push_back(untagged(kNames[version][0], "5041-4.1-f",
+                           "a Send with the DDP version that the id of the case names", {{kDdp, 2, 6}},
                            [version](Untagged& one) { one.ddp_version = version; }));
-    out.push_back(
-        tagged(kNames[version][1], "5041-4.1-f", "a Write with the DDP version in the id", {{kDdp, 1, 4}}, header));
-    out.push_back(untagged(kNames[version][2], "5040-7.2-a 5040-4.1-a", "a Send with the RDMAP version in the id",
-                           {{kRdmap, 2, 5}}, [version](Untagged& one) { one.rdmap_version = version; }));
+    out.push_back(tagged(kNames[version][1], "5041-4.1-f", "a Write with the DDP version that the id of the case names",
+                         {{kDdp, 1, 4}}, header));
+    out.push_back(untagged(kNames[version][2], "5040-7.2-a 5040-4.1-a",
+                           "a Send with the RDMAP version that the id of the case names", {{kRdmap, 2, 5}},
+                           [version](Untagged& one) { one.rdmap_version = version; }));
   }
   return out;
 }
@@ -250,7 +252,7 @@ Bytes commit(Peer& peer, const Violation& violation) {
   return ulpdus.back();
 }
 
-/// [5040-4.8-b] [5040-4.8-c] The headers that a Terminate contains are those of the segment, if it contains any.
+/// [5040-4.8-b] [5040-4.8-c] The Terminate must contain the length and the headers of the segment that broke the rule.
 void check_headers(const Segment& terminate, const Bytes& offender) {
   const View payload = terminate.payload();
   In in(payload);

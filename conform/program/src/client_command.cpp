@@ -31,12 +31,13 @@ void interpret(ClientWords& words) {
   }
   const auto endpoint = cli::parse_endpoint(listen);
   if (!endpoint) throw UsageError("not [FABRIC@]ADDR:PORT: " + words.listen);
-  if (endpoint->address().is_unspecified()) throw UsageError("--listen: not an address to connect to: " + words.listen);
+  if (endpoint->address().is_unspecified())
+    throw UsageError("--listen: a client cannot connect to a wildcard address: " + words.listen);
   options.listen = *endpoint;
   if (!words.crc.empty()) options.fabric.crc = words.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
   if (options.command.empty()) throw UsageError("no COMMAND after --");
   if (options.export_name.empty() || options.export_name.find('/') != std::string::npos)
-    throw UsageError("--export: not a name without slashes: " + options.export_name);
+    throw UsageError("--export: an empty name or a name with a slash: " + options.export_name);
   options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(words.patience * 1000));
   options.memory = words.memory << 20;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A subcommand of rpcrdma-conform is one tester.
+// Each subcommand of rpcrdma-conform is a tester.
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ constexpr const char* kProgram = "rpcrdma-conform";
 constexpr int kUsageError = 2;
 constexpr int kUnreachable = 3;
 
-/// A wrong command line; what() says why.
+/// A wrong command line; what() gives the reason.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -27,7 +27,7 @@ struct Command {
   std::function<int()> run;  ///< returns the exit status
 };
 
-/// The options that all testers share: what to run, and where to report it.
+/// The options that all testers share: the cases to run, and the files for the reports.
 struct RunWords {
   bool list = false;
   std::vector<std::string> only;
@@ -37,7 +37,7 @@ struct RunWords {
 void add_run_options(CLI::App& command, RunWords& words);
 
 /// Lists or runs the cases of `suite`. `reach` makes the first call to the peer, and `healthy` one after each case;
-/// both return what is wrong, or an empty string. Throws UsageError.
+/// both return an error message, or an empty string. Throws UsageError.
 int run_suite(const Suite& suite, Subject subject, const RunWords& words, const HealthCheck& reach,
               const HealthCheck& healthy);
 

@@ -39,7 +39,9 @@ Command add_iwarp_command(CLI::App& app) {
   command->add_option("--null-program", words->options.program, "Number of the program whose NULL is called")
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--null-version", words->options.version, "Its version")->type_name("N")->capture_default_str();
+  command->add_option("--null-version", words->options.version, "Version of that program")
+      ->type_name("N")
+      ->capture_default_str();
   command->add_option("--patience", words->patience, "How long to wait for an answer")
       ->type_name("SECONDS")
       ->capture_default_str()

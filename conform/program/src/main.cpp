@@ -17,13 +17,13 @@ using namespace rpcrdma::conform;
 
 constexpr const char* kAbout =
     "Tests a peer of any make against the rules of RPC-over-RDMA: sends messages that\n"
-    "are right, unusual or wrong, and compares what the peer does with what the\n"
-    "specifications require.";
+    "are right, unusual or wrong, and compares the peer's behaviour with the\n"
+    "specifications.";
 
 std::vector<cli::Section> help_sections() {
   return {{"Levels",
            {{"MUST", "the peer breaks a rule of a specification if it fails the case"},
-            {"SHOULD", "it departs from a recommendation"},
+            {"SHOULD", "the peer departs from a recommendation"},
             {"ROBUSTNESS", "no rule covers the situation; a good implementation copes with it"}}},
           {"Verdicts",
            {{"pass, fail", ""},

@@ -21,7 +21,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-/// Reporters, and the files that they write. A report to "-" takes the place of the terminal's lines.
+/// Reporters, and the files that they write. A report to "-" replaces the lines for the terminal.
 class Reports {
  public:
   explicit Reports(const RunWords& words) {

@@ -66,7 +66,7 @@ int run_server(ServerWords& words) {
 }
 
 void add_calls(CLI::App& command, ServerWords& words) {
-  command.add_option("--program", words.program, "What the server serves: NFSv3, or any program whose NULL is called")
+  command.add_option("--program", words.program, "Program of the server: NFSv3, or any program whose NULL is called")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember({"nfs3", "null"}));
@@ -83,7 +83,7 @@ void add_calls(CLI::App& command, ServerWords& words) {
   command.add_option("--null-program", words.options.null_program, "Number of the program whose NULL is called")
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--null-version", words.options.null_version, "Its version")
+  command.add_option("--null-version", words.options.null_version, "Version of that program")
       ->type_name("N")
       ->capture_default_str();
   words.options.uid = getuid();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one coroutine for each direction reads, cuts what it read into frames, lets the plan judge each frame, and
-// writes; nothing is read meanwhile. Ownership: the coroutines own the connection; close() cancels all that they wait
-// for. Error handling: the end of a stream is passed on, a reset ends both connections.
+// Operation: one coroutine for each direction reads bytes, divides them into frames, applies the faults of the plan to
+// each frame, and writes. It reads again only after that. Ownership: the coroutines own the connection; close() cancels
+// their waits. Error handling: the end of a stream is passed on, a reset ends both connections.
 #include "connection.hpp"
 
 #include <fmt/format.h>
@@ -105,7 +105,7 @@ asio::awaitable<void> Connection::forward(Half& half) {
   if (!closed_) sink(half).shutdown(Tcp::socket::shutdown_send, ignored);
 }
 
-/// Waits for what follows a message, and adds it to the same write.
+/// Waits for the bytes that follow a message, and adds them to the same write.
 asio::awaitable<void> Connection::join(Half& half) {
   error_code ignored;
   co_await wait(half, std::exchange(half.join, Time{0}));
@@ -176,7 +176,7 @@ asio::awaitable<void> Connection::apply(Half& half, Fault fault, const Frame& fr
       break;
     case Action::join:
       half.join = rule.time;
-      what = fmt::format("with what arrives within {} ms", rule.time.count());
+      what = fmt::format("with the data that arrives within {} ms", rule.time.count());
       break;
     case Action::delay: what = fmt::format("by {} ms", rule.time.count()); break;
     case Action::hold:
@@ -188,14 +188,14 @@ asio::awaitable<void> Connection::apply(Half& half, Fault fault, const Frame& fr
   }
   report(half, frame, fault, what);
   if (rule.action != Action::delay && rule.action != Action::hold) co_return;
-  co_await flush(half);  // what was sent before
+  co_await flush(half);  // the delay must not affect earlier bytes
   if (rule.action == Action::delay)
     co_await wait(half, rule.time);
   else
     co_await hold(half, rule);
 }
 
-/// Returns what was done, or nothing if there was nothing to do.
+/// Returns a description of the change; empty if nothing was changed.
 std::string Connection::flip(Fault& fault, const Frame& frame, MutableOctets bytes) {
   const bool has_crc = uses_crc() && frame.kind != Kind::mpa_request && frame.kind != Kind::mpa_reply;
   const auto bit = bit_to_flip(fault, frame);
@@ -231,7 +231,7 @@ asio::awaitable<void> Connection::hold(Half& half, const Rule& rule) {
   half.release.reset();
 }
 
-/// Passes on the bytes before the cut; the cut is at the latest at the end of its message.
+/// Passes on the bytes before the cut. The cut is within the message or at its end.
 asio::awaitable<void> Connection::cut(Half& half, const Frame& frame, Octets bytes) {
   const std::size_t passed = std::min(half.cut_in, bytes.size());
   half.output.insert(half.output.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(passed));
@@ -273,7 +273,7 @@ asio::awaitable<void> Connection::write(Half& half, Octets bytes) {
 void Connection::note_start_up(const Half& half, const Frame& frame) {
   if (frame.kind != Kind::mpa_request && frame.kind != Kind::mpa_reply) return;
   const auto& flags = half.frames.flags();
-  // The side that asks for markers gets them in what it receives.
+  // The side that asks for markers receives them.
   if (flags && flags->markers) unframe(other(half), "has markers");
   if (flags && flags->reject && half.side == Side::to_client) {
     unframe(to_server_, "belongs to a rejected connection");

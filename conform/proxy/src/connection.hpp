@@ -16,7 +16,8 @@ namespace rpcrdma::proxy {
 
 using Tcp = boost::asio::ip::tcp;
 
-/// One connection of a client, and the connection to the server that belongs to it. Its coroutines own it.
+/// A connection that the proxy accepted from a client, and its own connection to the server. The coroutines own the
+/// object.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Tcp::socket client, std::uint32_t number, Director& director, Counters& counters, Log log);
@@ -29,19 +30,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using Time = std::chrono::milliseconds;
 
-  /// One direction. Memory is bounded: the next read begins when what was read before has been written.
+  /// One direction. The next read begins after the bytes of the previous read have been written, so memory is bounded.
   struct Half {
     Half(Side its_side, boost::asio::io_context& context);
     Side side;
     FrameReader frames;
     std::vector<std::byte> input;  // its first `held` bytes were received and wait for the rest of their frame
     std::size_t held = 0;
-    std::vector<std::byte> output;  // may be written
+    std::vector<std::byte> output;  // bytes to write next
     std::uint64_t passed = 0;       // bytes written
     boost::asio::steady_timer timer;
-    std::optional<std::uint64_t> release;  // a hold ends when the other direction has passed so many bytes
+    std::optional<std::uint64_t> release;  // a hold ends when the other direction has passed this many bytes
     Time join{0};
-    // Faults that last as long as the message of which a frame is the first.
+    // Faults of the current message, set at its first frame.
     std::optional<Fault> cut, split;
     std::size_t cut_in = 0;  // bytes left until the cut
   };
@@ -78,7 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Log log_;
   Half to_server_, to_client_;
   bool closed_ = false;
-  unsigned running_ = 0;  // coroutines
+  unsigned running_ = 0;  // coroutines that have not ended
   std::function<void()> ended_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace rpcrdma::proxy {
 
-/// What a message is. `other`: an FPDU that is none of the others.
+/// The kind of a message. `other`: an FPDU of none of the other kinds.
 enum class Kind : std::uint8_t {
   mpa_request,
   mpa_reply,
@@ -30,10 +30,10 @@ constexpr std::string_view name_of(Kind kind) noexcept { return kKindNames[stati
 /// One start-up frame or FPDU.
 struct Frame {
   Kind kind = Kind::other;
-  std::size_t size = 0;  ///< of the whole frame, with padding and CRC
+  std::size_t size = 0;  ///< bytes of the whole frame, with padding and CRC
   bool first = true;     ///< the first frame of its message
   bool last = true;
-  std::optional<RpcMessage> rpc;  ///< of the first frame of a call or reply
+  std::optional<RpcMessage> rpc;  ///< fields of the RPC message, in the first frame of a call or reply
 };
 
 /// Offsets in an FPDU of fields of the DDP header (RFC 5041 section 4).
@@ -42,17 +42,17 @@ inline constexpr std::size_t kDdpControlOffset = 2, kRdmapControlOffset = 3, kSt
 /// The largest frame: a ULPDU of 65535 bytes with its length, padding and CRC.
 inline constexpr std::size_t kMaxFrame = 65544;
 
-/// Cuts one direction of a connection into frames: the start-up frame (RFC 5044 section 7.1), then FPDUs.
+/// Divides one direction of a connection into frames: the start-up frame (RFC 5044 section 7.1), then FPDUs.
 class FrameReader {
  public:
   explicit FrameReader(Side side) noexcept : side_(side) {}
 
-  /// The frame with which `bytes` begin; nothing if it is incomplete, or if the stream is not framed. Advances: the
-  /// next call expects the bytes after this frame.
+  /// Returns the first frame of `bytes`; nothing if it is incomplete, or if the stream is not framed. The next call
+  /// expects the bytes after this frame.
   std::optional<Frame> next(Octets bytes);
-  /// Whether the bytes cannot be cut into frames: the first ones are no start-up frame, or unframe() was called.
+  /// Whether the bytes cannot be divided into frames: they do not begin with a start-up frame, or unframe() was called.
   bool unframed() const noexcept { return unframed_; }
-  /// Stops cutting, because markers are in use or the connection was rejected.
+  /// Ends the division into frames, because markers are in use or the connection was rejected.
   void unframe() noexcept { unframed_ = true; }
   /// Bits of the start-up frame; nothing before it was read.
   struct Flags {
@@ -69,8 +69,8 @@ class FrameReader {
   Side side_;
   bool unframed_ = false;
   std::optional<Flags> flags_;
-  Kind send_kind_ = Kind::send;        // of the message whose segments arrive on queue 0
-  std::array<bool, 16> in_message_{};  // for each opcode: the last tagged segment was not the last of its message
+  Kind send_kind_ = Kind::send;        // kind of the message that arrives on queue 0
+  std::array<bool, 16> in_message_{};  // for each opcode: the message of its latest tagged segment is incomplete
 };
 
 }  // namespace rpcrdma::proxy

@@ -32,9 +32,9 @@ std::vector<Fault> Plan::judge(Side side, const Frame& frame) {
   return out;
 }
 
-/// Whether a rule may act on this connection. Its first act uses up one of its `times`.
+/// Whether a rule may act on this connection. The first act on a connection uses up one of the rule's `times`.
 bool Plan::takes_turn(std::size_t index) {
-  if (index >= director_.left_.size()) return true;  // of the seed, for this connection alone
+  if (index >= director_.left_.size()) return true;  // the seed chose the rule for this connection alone
   std::uint32_t& left = director_.left_[index];
   if (turns_[index] == Turn::open) {
     turns_[index] = left == 0 ? Turn::used_up : Turn::acts;
@@ -50,7 +50,7 @@ bool Plan::matches(const Rule& rule, Side side, const Frame& frame, const std::o
   return (!rule.kind || *rule.kind == frame.kind) && (!rule.side || *rule.side == side);
 }
 
-/// Remembers the procedure of a call; returns that of the call that a reply answers.
+/// Remembers the procedure of a call. For a reply, returns the procedure of its call.
 std::optional<Procedure> Plan::remember(Side side, const Frame& frame) {
   if (!frame.rpc) return std::nullopt;
   const RpcMessage& rpc = *frame.rpc;

@@ -8,16 +8,16 @@
 
 namespace rpcrdma::proxy {
 
-/// A fault on a message now. `dice` makes its random choices.
+/// A fault for the current message. `dice` makes its random choices.
 struct Fault {
   Rule rule;
   Dice dice;
-  std::uint32_t number;  ///< of the message among those that the rule matches
-  bool begins;           ///< the first message of this rule on this connection
+  std::uint32_t number;  ///< number of the message among the messages that the rule matches
+  bool begins;           ///< the first message on which the rule acts on this connection
 };
 
-/// The rules with what is left of them. It decides by the number of the connection and of the message alone, so that
-/// the same seed causes the same faults.
+/// The rules, and the number of further connections on which each may act. Decisions depend only on the numbers of the
+/// connection and of the message, so that the same seed causes the same faults.
 class Director {
  public:
   Director(Script script, std::uint64_t seed);
@@ -27,17 +27,17 @@ class Director {
   friend class Plan;
   Script script_;
   std::uint64_t seed_;
-  std::vector<std::uint32_t> left_;  // for each rule: on how many more connections it may act
+  std::vector<std::uint32_t> left_;  // for each rule: the number of further connections on which it may act
 };
 
-/// What happens on one connection, which is counted from 1.
+/// Decides on the faults of one connection. Connections are counted from 1.
 class Plan {
  public:
   Plan(Director& director, std::uint32_t connection);
-  /// Those of the script, and those that the seed chose for this connection.
+  /// The rules of the script, and the rules that the seed chose for this connection.
   const std::vector<Rule>& rules() const noexcept { return rules_; }
-  /// The faults of a frame, in the order of the rules. Call this for each frame of both directions. Faults of a
-  /// message are those of its first frame.
+  /// The faults of a frame, in the order of the rules. Must be called for each frame of both directions.
+  /// The faults of a message are returned with its first frame.
   std::vector<Fault> judge(Side side, const Frame& frame);
 
  private:
@@ -45,15 +45,15 @@ class Plan {
   bool takes_turn(std::size_t index);
   std::optional<Procedure> remember(Side side, const Frame& frame);
 
-  static constexpr std::size_t kMaxCalls = 4096;  // that wait for their reply, and are remembered
+  static constexpr std::size_t kMaxCalls = 4096;  // unanswered calls that are remembered
 
   Director& director_;
   std::uint32_t connection_;
   std::vector<Rule> rules_;
-  /// Whether a rule of the script acts on this connection, or its `times` were used up by others.
+  /// Whether a rule of the script acts on this connection, or other connections have used up its `times`.
   enum class Turn : std::uint8_t { open, acts, used_up };
-  std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it matches
-  std::vector<Turn> turns_;                         // for each rule
+  std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it has matched
+  std::vector<Turn> turns_;                         // the state of each rule on this connection
   std::unordered_map<std::uint32_t, Procedure> calls_;
   std::deque<std::uint32_t> order_;  // XIDs of calls_, oldest first
 };

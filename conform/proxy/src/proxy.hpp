@@ -11,14 +11,14 @@ class Proxy {
  public:
   Proxy(boost::asio::io_context& context, Tcp::endpoint server, Script script, std::uint64_t seed, Log log);
 
-  /// Returns where it listens; port 0 has been replaced.
+  /// Returns the address at which it listens; a port of 0 is replaced by the port in use.
   Result<Tcp::endpoint> listen(const Tcp::endpoint& at);
   /// Ends all connections; the io_context then runs out of work.
   void stop();
   const Counters& counters() const noexcept { return counters_; }
 
  private:
-  /// More connections wait until others end: each has buffers of 0.5 MiB at most.
+  /// The most connections at a time; further connections wait. Each connection has buffers of 0.5 MiB at most.
   static constexpr std::size_t kMaxConnections = 256;
 
   void accept();

@@ -32,7 +32,7 @@ Rule random_cut(Dice& dice, bool in_start_up) {
   return rule;
 }
 
-/// Only what the receiver is certain to notice: a wrong CRC, or a wrong value in a header.
+/// A flip that the receiver is certain to detect: by a wrong CRC, or by a wrong value in a header.
 Rule random_flip(Dice& dice) {
   static constexpr Kind kKinds[] = {Kind::call, Kind::reply, Kind::read_request, Kind::read_response, Kind::write};
   static constexpr Field kFields[] = {Field::ddp_version, Field::rdmap_version, Field::msn};

@@ -4,10 +4,10 @@
 
 namespace rpcrdma::proxy {
 
-/// A generator of numbers that depend on the seed and on what they are for, but not on the order of events.
+/// A random number generator. Its numbers depend on the seed and the purpose, but not on the order of events.
 class Dice {
  public:
-  /// `purpose` tells different uses of one seed apart.
+  /// Generators of the same seed with different `purpose` return different numbers.
   Dice(std::uint64_t seed, std::initializer_list<std::uint64_t> purpose) noexcept;
   std::uint64_t next() noexcept;
   /// A number from 0 to `bound` - 1.
@@ -19,8 +19,8 @@ class Dice {
   std::uint64_t state_;
 };
 
-/// The faults that the seed chooses for a connection, which is counted from 1. Start-up is not disturbed on the
-/// first connection, as a client need not retry a connection that it never had.
+/// The faults that the seed chooses for a connection; connections are counted from 1. The start-up of the first
+/// connection has no fault, as a client need not retry when it cannot connect at all.
 std::vector<Rule> random_rules(const RandomRule& random, std::uint64_t seed, std::uint32_t connection);
 
 }  // namespace rpcrdma::proxy

@@ -14,7 +14,7 @@ bool is_start_up(const Frame& frame) noexcept {
 
 bool is_tagged(const Frame& frame) noexcept { return frame.kind == Kind::write || frame.kind == Kind::read_response; }
 
-/// The bits of a field: the first one, and how many.
+/// The bits of a field: the first bit, and the number of bits.
 struct Place {
   std::size_t bit, count;
 };

@@ -19,7 +19,7 @@ struct Procedure {
   std::uint32_t program = 0, version = 0, number = 0;
 };
 
-/// What the proxy reads of an RPC-over-RDMA message.
+/// The fields of an RPC-over-RDMA message that the proxy reads.
 struct RpcMessage {
   std::uint32_t xid = 0;
   bool is_call = false;
@@ -34,7 +34,7 @@ inline constexpr std::size_t kCreditOffset = 8;
 /// a message without an RPC header, the direction tells calls from replies.
 std::optional<RpcMessage> read_rpc_message(Octets payload, Side side);
 
-/// Whether a call may have another effect when it is executed again. Known for NFSv3.
+/// Whether a second execution of the call may have another effect. Only procedures of NFSv3 are known.
 bool is_non_idempotent(const Procedure& procedure) noexcept;
 
 }  // namespace rpcrdma::proxy

@@ -86,7 +86,7 @@ bool set_field(std::string_view value, Rule& rule) {
   return index.has_value();
 }
 
-/// Which settings an action has, apart from those of every rule.
+/// Whether an action has this setting, in addition to the settings of every rule.
 bool has_setting(Action action, std::string_view name) {
   switch (action) {
     case Action::cut: return name == "after" || name == "how";
@@ -115,7 +115,7 @@ bool set_value(Rule& rule, const Setting& setting) {
   if (name == "field") return set_field(value, rule);
   if (name == "crc") return set_choice(value, "keep", "fix", rule.fix_crc);
   if (name == "grant") return set_number(value, 0, UINT32_MAX, rule.grant);
-  std::uint32_t bit = 0;  // what is left is "bit"
+  std::uint32_t bit = 0;  // the only setting left is "bit"
   if (!set_number(value, 0, kMaxFrame * 8, bit)) return false;
   rule.bit = bit;
   return true;
@@ -132,7 +132,7 @@ Refusal add_setting(Rule& rule, std::string_view word) {
   return std::nullopt;
 }
 
-/// The kind of message, which stands after the action. Returns false if `word` is none.
+/// Parses the word after the action: a kind of message, or a procedure. Returns false if `word` is neither.
 bool set_kind(Rule& rule, std::string_view word) {
   if (rule.action == Action::drop_reply) {
     const auto index = index_of(kProcedureNames, word);
@@ -147,10 +147,10 @@ bool set_kind(Rule& rule, std::string_view word) {
 Refusal check(const Rule& rule) {
   const auto needs = [&](std::string_view what) { return fmt::format("{} needs {}", name_of(rule.action), what); };
   if (rule.action == Action::delay && rule.time.count() == 0) return needs("ms=");
-  if (rule.action == Action::hold && rule.time.count() == 0) return needs("ms=, a bound for bytes= as well");
+  if (rule.action == Action::hold && rule.time.count() == 0) return needs("ms=, also with bytes=");
   if (rule.action == Action::flip && rule.bit && rule.field != Field::any) return "flip takes bit= or field=, not both";
   if (rule.action == Action::credits && (rule.kind != Kind::reply && rule.kind != Kind::call))
-    return "credits are those of a call or reply";
+    return "credits takes only the kinds call and reply";
   return std::nullopt;
 }
 
@@ -181,9 +181,8 @@ std::optional<std::string> add_rule(std::string_view line, Script& script) {
   rule.action = static_cast<Action>(*action);
   if (rule.action == Action::join) rule.time = std::chrono::milliseconds(20);
   if (rest.empty() || !set_kind(rule, rest[0]))
-    return fmt::format(
-        "{} of what? '{}' is not a {}", words[0], rest.empty() ? "" : rest[0],
-        rule.action == Action::drop_reply ? "non-idempotent procedure, nor any" : "kind of message, nor any");
+    return fmt::format("{}: '{}' is neither a {} nor any", words[0], rest.empty() ? "" : rest[0],
+                       rule.action == Action::drop_reply ? "non-idempotent procedure" : "kind of message");
   rest = rest.subspan(1);
   if (!rest.empty() && rest[0].find('=') == std::string_view::npos) {
     if (!set_number(rest[0], 1, kLarge, rule.nth)) return fmt::format("not the number of a message: '{}'", rest[0]);

@@ -15,7 +15,7 @@ inline constexpr std::array<std::string_view, 8> kActionNames{"cut",  "delay", "
                                                               "join", "flip",  "credits", "drop-reply"};
 constexpr std::string_view name_of(Action action) noexcept { return kActionNames[static_cast<std::size_t>(action)]; }
 
-/// Where a bit is flipped: at a bit number, in a field of the header, or (any) where the seed says.
+/// The place of the flipped bit: a bit number, a field of the header, or (any) a place that the seed chooses.
 enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, stag };
 inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
                                                              "queue", "msn",         "stag"};
@@ -25,22 +25,22 @@ inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-versi
 struct Rule {
   Action action = Action::cut;
   std::optional<Kind> kind;  ///< nothing: every kind
-  std::optional<Side> side;  ///< nothing: both
+  std::optional<Side> side;  ///< nothing: both directions
   std::uint32_t nth = 1;
   std::uint32_t count = 1;
-  std::uint32_t connection = 0;            ///< on this connection only; 0: on each
-  std::uint32_t times = 1;                 ///< on so many connections at most
+  std::uint32_t connection = 0;            ///< number of the only connection; 0: every connection
+  std::uint32_t times = 1;                 ///< the most connections on which it acts
   std::uint32_t after = 0;                 ///< cut: after this many bytes of the message
-  bool reset = false;                      ///< cut: by a reset
-  std::chrono::milliseconds time{0};       ///< delay, hold, join: how long, at most
-  std::uint64_t bytes = 0;                 ///< hold: until so many bytes have passed in the other direction
+  bool reset = false;                      ///< cut: reset the connection
+  std::chrono::milliseconds time{0};       ///< delay, hold, join: the longest time
+  std::uint64_t bytes = 0;                 ///< hold: until this many bytes have passed in the other direction
   std::uint32_t size = 0;                  ///< split: size of the pieces; 0: random sizes
-  Field field = Field::any;                ///< flip
+  Field field = Field::any;                ///< flip: the field with the bit
   std::optional<std::uint32_t> bit;        ///< flip: number of the bit in the frame
-  bool fix_crc = false;                    ///< flip
+  bool fix_crc = false;                    ///< flip: whether to correct the CRC
   bool only_with_crc = false;              ///< flip: not on a connection without CRCs
   std::uint32_t grant = 1;                 ///< credits: the largest grant
-  std::optional<std::uint32_t> procedure;  ///< drop_reply: nothing: each non-idempotent one
+  std::optional<std::uint32_t> procedure;  ///< drop_reply: nothing: each non-idempotent procedure
 };
 
 /// The rule `random`: the seed chooses up to `each` faults on each of the first `connections` connections.
@@ -53,7 +53,7 @@ struct Script {
   std::optional<RandomRule> random;
 };
 
-/// Adds the rule in `line` to `script`. Returns what is wrong with it, or nothing.
+/// Adds the rule in `line` to `script`. Returns an error message, or nothing.
 std::optional<std::string> add_rule(std::string_view line, Script& script);
 /// Adds the rules of a script: one in each line; empty lines, and text after #, are skipped. The message names the
 /// line.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Receives are posted before the connection is made, and posted again as messages arrive. Ownership. All
-// memory belongs to the connection, and is released after the queue pair. Errors. What cannot be posted on a connection
-// that has ended is dropped; the caller notices that nothing arrives.
+// Operation. Receives are posted before the connection is made, and posted again as messages arrive. Ownership. The
+// connection owns all memory, and releases it after the queue pair. Errors. Work requests for a connection that has
+// ended are dropped; the caller notices that no message arrives.
 #include "connection.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Receives are larger than what the tester announces in most cases, so that it sees a Send that is too long.
+/// Receives are larger than the size that most cases announce, so that a Send that is too long arrives and is reported.
 constexpr std::size_t kReceiveSize = 16384;
 
 }  // namespace
@@ -45,7 +45,7 @@ struct Connection::Receive final : fabric::WorkContext {
   std::unique_ptr<fabric::MemoryRegion> region;
 };
 
-/// Work of the send queue, with its memory.
+/// A work request of the send queue, with its memory.
 struct Connection::Posted final : fabric::WorkContext {
   void on_completion(const fabric::Completion&) noexcept override {}
   Bytes bytes;

@@ -15,7 +15,7 @@
 
 namespace rpcrdma::conform {
 
-/// The fabric, and what all connections share.
+/// The fabric, and the state that all connections share.
 struct Network {
   Network() = default;
   Network(const Network&) = delete;
@@ -31,7 +31,7 @@ struct Network {
   bool wait(const std::function<bool()>& done, std::chrono::milliseconds limit);
 };
 
-/// What differs from connection to connection.
+/// Parameters of one connection.
 struct Setup {
   Bytes private_data = encode(PrivateData{});
   std::uint32_t receives = 64;        ///< posted at a time
@@ -68,7 +68,7 @@ class Connection final : private fabric::QueuePairEvents {
   std::uint32_t call_threshold() const;   ///< the longest Send towards the server
   std::uint32_t reply_threshold() const;  ///< the longest Send that the server may send
 
-  /// The message is noted, so that replies can be compared with it. `invalidate`: Send with Invalidate.
+  /// Sends a message and records its chunks, with which replies are compared. `invalidate`: Send with Invalidate.
   void send(View message, std::optional<std::uint32_t> invalidate = std::nullopt);
   /// The next message; nothing if the connection ends, or `limit` passes, before one arrives.
   std::optional<Message> receive(std::chrono::milliseconds limit);
@@ -89,7 +89,7 @@ class Connection final : private fabric::QueuePairEvents {
 
   /// Memory of the tester, with `contents`. Lives as long as the connection.
   Memory& expose(Bytes contents, fabric::Access access);
-  /// An RDMA Write or Read of the server's memory, which the server must not expose.
+  /// An RDMA Write or Read of the server's memory. A correct server exposes none.
   void write(View data, std::uint32_t handle, std::uint64_t offset);
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset);
 
@@ -133,12 +133,12 @@ class Connection final : private fabric::QueuePairEvents {
 class Memory {
  public:
   Memory(Connection& connection, fabric::QueuePair& queue_pair, Bytes contents, fabric::Access access);
-  /// The segment of all of it, or of a part.
+  /// The segment of the whole memory, or of a part.
   RdmaSegment segment() const { return segment(0, static_cast<std::uint32_t>(bytes_.size())); }
   RdmaSegment segment(std::uint32_t offset, std::uint32_t length) const {
     return {exposed_.handle, length, exposed_.offset + offset};
   }
-  /// Consecutive parts of these lengths.
+  /// The segments of consecutive parts of these lengths.
   Chunk split(const std::vector<std::uint32_t>& lengths) const;
   const Bytes& bytes() const noexcept { return bytes_; }
   View first(std::size_t count) const { return View(bytes_).first(std::min(count, bytes_.size())); }

@@ -7,7 +7,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Same segments, whatever their lengths.
+/// Whether the segments have the same handles and offsets. Ignores the lengths.
 bool same_memory(const Chunk& asked, const Chunk& returned) {
   if (asked.size() != returned.size()) return false;
   for (std::size_t i = 0; i < asked.size(); ++i)
@@ -15,7 +15,7 @@ bool same_memory(const Chunk& asked, const Chunk& returned) {
   return true;
 }
 
-/// No length has grown.
+/// Whether no segment is longer in `returned` than in `asked`.
 bool within(const Chunk& asked, const Chunk& returned) {
   for (std::size_t i = 0; i < asked.size() && i < returned.size(); ++i)
     if (returned[i].length > asked[i].length) return false;

@@ -70,7 +70,7 @@ void fill(Session& session, Files& files) {
   files.many_names = kManyNames;
 }
 
-/// Removes what is in a directory; each pass lists it from the start.
+/// Removes the contents of a directory; each pass lists it from the start.
 void empty_directory(Session& session, const nfs::Handle& directory, int depth) {
   for (int passes = 0; passes < 1000; ++passes) {
     const nfs::Directory listing = nfs::decode_readdir(

@@ -4,10 +4,10 @@
 
 namespace rpcrdma::conform {
 
-/// Mounts the export and makes the files. Throws CaseFailed if the export cannot be used at all; `files.missing` says
-/// why files could not be made in it.
+/// Mounts the export and makes the files. Throws CaseFailed if the export cannot be used at all. If no file can be made
+/// in it, `files.missing` says why.
 void make_files(Session& session, Files& files);
-/// Removes them, as far as possible.
+/// Removes the files, as far as possible.
 void remove_files(Session& session, const Files& files);
 
 }  // namespace rpcrdma::conform

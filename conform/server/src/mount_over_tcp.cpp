@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 
 constexpr std::uint32_t kLastFragment = 0x80000000, kLongestReply = 65536;
 
-/// Reserved ports: servers may refuse others.
+/// Reserved ports, as servers may refuse calls from other ports.
 constexpr unsigned short kFirstPort = 600, kLastPort = 1023;
 
 class Stream {
@@ -52,7 +52,7 @@ class Stream {
   }
 
  private:
-  /// Without the privilege, the socket stays unbound.
+  /// Binds to a reserved port. A process without that privilege leaves the socket unbound.
   void bind_reserved(const asio::ip::tcp& protocol) {
     boost::system::error_code failed;
     for (unsigned short port = kLastPort; port >= kFirstPort; --port) {
@@ -67,7 +67,7 @@ class Stream {
     });
     return out;
   }
-  /// Runs one operation until it has ended; one that takes too long is ended.
+  /// Runs one operation until it ends or its time limit passes.
   template <class Start>
   void finish(Start start) {
     boost::system::error_code result;

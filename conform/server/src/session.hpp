@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a case works with: calls, a connection, and checks of what the server answers.
+// The functions that cases use: calls, connections, and checks of the server's answers.
 #include <deque>
 
 #include "connection.hpp"
@@ -33,7 +33,7 @@ class Session {
   const ServerOptions& options() const noexcept { return options_; }
   /// The files. Skips the case if there are none.
   const Files& files() const;
-  /// The files, or why there are none.
+  /// The files. If there are none, `missing` says why.
   const Files& missing_or_files() const noexcept { return files_; }
 
   /// The current connection. The first use makes it, with default private data, and makes a NULL call.
@@ -44,11 +44,11 @@ class Session {
   Connection& connect_and_call(Setup setup = {});
 
   std::uint32_t new_xid() noexcept { return network_.next_xid++; }
-  Outgoing null();                                               ///< a NULL call
+  Outgoing null();
   Outgoing file_call(std::uint32_t procedure, Bytes arguments);  ///< NFSv3, AUTH_SYS
   /// As file_call(); skips the case if there are no files.
   Outgoing nfs(std::uint32_t procedure, Bytes arguments);
-  /// The call as a long call, in a Position-Zero Read chunk cut into `lengths`; one segment if there are none.
+  /// The call as a long call, in a Position-Zero Read chunk divided into `lengths`; without lengths, one segment.
   Outgoing long_call(const Outgoing& call, const std::vector<std::uint32_t>& lengths = {});
   Memory& readable(Bytes contents) { return connection().expose(std::move(contents), fabric::Access::remote_read); }
   /// Memory for the server's Writes, filled with kUntouched.
@@ -64,7 +64,7 @@ class Session {
   Message answer_to(std::uint32_t xid);
   /// The next message, which must be an RDMA_MSG with a reply to this XID.
   RpcReply reply_to(std::uint32_t xid);
-  /// As reply_to(); the call must have been executed. Returns the results.
+  /// Like reply_to(), for a call that must be executed. Returns the results.
   Bytes results_of(std::uint32_t xid);
   /// Sends the call and returns the results.
   Bytes call(const Outgoing& call);
@@ -72,18 +72,18 @@ class Session {
   void expect_accept(std::uint32_t xid, std::uint32_t accept);
 
   void expect_err_chunk(std::uint32_t xid);
-  /// ERR_VERS with a range that contains version 1, in a message of this version.
+  /// Expects ERR_VERS with a range that contains version 1, in a message of this version.
   void expect_err_vers(std::uint32_t xid, std::uint32_t version);
   static void check_err_vers(const RdmaHeader& header, std::uint32_t version);
-  /// ERR_CHUNK, or an RPC error such as GARBAGE_ARGS; not results.
+  /// Expects ERR_CHUNK, or an RPC error such as GARBAGE_ARGS.
   void expect_refusal(std::uint32_t xid);
-  /// ERR_CHUNK, an RPC error, or the end of the connection; not results.
+  /// Expects ERR_CHUNK, an RPC error, or the end of the connection.
   void expect_refusal_or_end(std::uint32_t xid);
-  /// No message arrives: makes a NULL call, whose answer must be the next message.
+  /// Expects that no message arrives: makes a NULL call, whose answer must be the next message.
   void expect_silence();
-  /// A NULL call on the connection of the case is answered.
+  /// Expects an answer to a NULL call on the connection of the case.
   void expect_alive();
-  /// The connection ends in time.
+  /// Expects the end of the connection within the time limit.
   void expect_end();
 
   /// Makes a file with a GUARDED CREATE in the tester's directory.
@@ -98,10 +98,10 @@ class Session {
   const Files& files_;
   Record& record_;
   std::deque<std::unique_ptr<Connection>> connections_;
-  bool quiet_ = false;  // replies to ordinary calls are not noted
+  bool quiet_ = false;  // while true, replies are not added to the record
 };
 
-/// What a refused file operation returned, for reports.
+/// The status of a file operation, for reports.
 std::string nfs_status(std::uint32_t status);
 
 }  // namespace rpcrdma::conform

@@ -13,7 +13,7 @@ struct ServerTester::State {
   Network network;
   Files files;
   Suite suite;
-  Record unused;  // of calls outside a case
+  Record unused;  // record of calls outside a case
   std::unique_ptr<Session> health;
 
   Session& session() {
@@ -51,7 +51,7 @@ ServerTester::~ServerTester() {
     state_->files.missing.clear();
     remove_files(state_->session(), state_->files);
   } catch (const std::exception&) {
-    // The server no longer answers: the files stay.
+    // The server no longer answers, so its files remain.
   }
 }
 
@@ -75,7 +75,7 @@ std::string ServerTester::reach() {
   return {};
 }
 
-/// The connection of earlier checks must still work; if it has ended, a new one must.
+/// Uses the connection of earlier checks. If that fails, a new connection must work.
 std::string ServerTester::check_health() {
   for (const bool again : {false, true}) {
     try {

@@ -31,7 +31,7 @@ enum class Always : std::size_t {
 class Watch {
  public:
   void message() noexcept { ++messages_; }
-  /// The message breaks a rule. The first one is kept.
+  /// Records that a message breaks a rule. Keeps the first description.
   void broken(Always rule, const std::string& how) {
     Entry& entry = entries_[static_cast<std::size_t>(rule)];
     if (entry.times++ == 0) entry.first = how;

@@ -7,7 +7,7 @@
 
 #include "options.hpp"
 
-// For LeakSanitizer: a process that was forked ends before OpenSSL frees what it has made for its first thread.
+// For LeakSanitizer: a forked process exits before OpenSSL frees the objects of its first thread.
 extern "C" {
 [[gnu::visibility("default")]] const char* __lsan_default_suppressions();
 [[gnu::visibility("default")]] const char* __lsan_default_options();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kAbout =
     "Plays clients and a server in one thread, on simulated time and an RDMA fabric in\n"
-    "memory, and causes faults. What happens follows from a seed. Checks after each step\n"
+    "memory, and causes faults. A seed determines all that happens. Checks after each step\n"
     "that calls complete once, that memory is not exposed too long, that nothing is lost.";
 
 /// The words of the command line, not yet interpreted.
@@ -24,8 +24,9 @@ std::vector<cli::Section> help_sections() {
   return {{"Examples",
            {{"rpcrdma-sim --seeds 20000", "the first 20,000 seeds"},
             {"rpcrdma-sim --liveness --seeds 1000", "every operation must succeed once the faults have ended"},
-            {"rpcrdma-sim --seed 7 --trace", "what happens under seed 7"},
-            {"rpcrdma-sim --seed 7 --faults 2,3 --operations 4", "a part of seed 7, as a failure is reported"}}}};
+            {"rpcrdma-sim --seed 7 --trace", "print the events of seed 7"},
+            {"rpcrdma-sim --seed 7 --faults 2,3 --operations 4",
+             "replay a part of seed 7, as the report of a failure suggests"}}}};
 }
 
 std::optional<std::vector<std::uint32_t>> parse_numbers(std::string_view text) {
@@ -55,15 +56,15 @@ std::optional<HuntOptions> parse_options(int argc, const char* const* argv, int&
       ->capture_default_str();
   app.add_flag("--liveness", options.liveness,
                "Only faults of the network and of processes, which end; every operation must then succeed");
-  app.add_option("--failures", options.failures, "Stop after so many seeds that fail")
+  app.add_option("--failures", options.failures, "Stop after this many seeds have failed")
       ->type_name("COUNT")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_flag("--trace", options.run.trace, "Print what happens, one event in each line");
+  app.add_flag("--trace", options.run.trace, "Print the events, one in each line");
   app.add_option("--faults", words.faults, "Keep only these faults of the script, such as 2,5; or none")
       ->type_name("LIST");
   CLI::Option* const operations =
-      app.add_option("--operations", words.operations, "Operations of each client, instead of what the seed says")
+      app.add_option("--operations", words.operations, "Operations of each client, instead of the seed's number")
           ->type_name("COUNT");
   bool keep = false;
   app.add_flag("--no-shrink", keep, "Do not look for a shorter script of a seed that fails");

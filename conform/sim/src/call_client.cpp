@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: keeps several calls in progress, with pauses, until the quota is reached.
-// Ownership: a OneCall exists as long as the client; its memory returns to the pool when the call is over.
+// Ownership: the client owns each OneCall until its own end; the memory of a call returns to the pool after the call.
 // Error handling: any error may end a call while there are faults; a success is checked against the call's token.
 #include "call_client.hpp"
 
@@ -167,7 +167,7 @@ void CallClient::over(OneCall& call, error_code status) {
   if (!status) ++succeeded_;
   if (!status && call.name != "FETCH")
     stage_.trace.require(stage_.ever_run.contains(call.token), invariant::kExecutedOnce,
-                         "{} {:x} succeeds and has not run", call.name, call.token);
+                         "{} {:x} succeeds but has not run", call.name, call.token);
   if (call.must_succeed && !ended_)
     stage_.trace.require(!status, invariant::kAlive, "{} {:x} fails: {}", call.name, call.token, status.message());
 }

@@ -30,15 +30,15 @@ class CallClient {
   /// Calls that have succeeded.
   std::uint32_t succeeded() const noexcept { return succeeded_; }
   void cancel(std::uint32_t which);
-  /// Ends the client at once, as a crash of its process does. Its calls complete, cancelled.
+  /// Ends the client at once, as a crash of its process does. Its calls complete as cancelled.
   void end();
   bool ended() const noexcept { return ended_; }
   /// After end(): no call and no buffer refers to this object any more.
   bool spent() const noexcept { return drain_.over() && open_ == 0 && handlers_ == 0 && pool_.counters().lent == 0; }
   const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
-  /// Checks that nothing is left when no call is in progress.
+  /// Checks that no call is in progress and that no window is bound.
   void check_idle();
-  /// Each call has completed.
+  /// Checks that each call has completed exactly once.
   void check_over();
 
  private:

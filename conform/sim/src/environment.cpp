@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: Asio's reactor asks epoll_wait() to wait until its earliest timer. Here the wait is over at once, and the
-// clock has moved by its length. Without timerfd_create() Asio passes the time of the timer to epoll_wait().
+// Operation: Asio's reactor asks epoll_wait() to wait until its earliest timer. Here epoll_wait() returns at once, and
+// moves the clock by the time that it was asked to wait. timerfd_create() fails, so that Asio passes the time of the
+// timer to epoll_wait().
 // Error handling: a simulation has no descriptors that could become ready, so epoll_wait() reports none.
 #include "environment.hpp"
 

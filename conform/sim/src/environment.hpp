@@ -20,7 +20,7 @@ Nanoseconds now() noexcept;
 void advance(Nanoseconds time) noexcept;
 /// The number of times since begin() that the event loop has waited for a timer.
 std::uint64_t waits() noexcept;
-/// `give_up(object)` is called when the event loop waits although simulated time has reached `limit`.
+/// When the event loop waits although simulated time has reached `limit`, `give_up(object)` is called.
 void set_limit(Nanoseconds limit, void (*give_up)(void*), void* object) noexcept;
 
 }  // namespace rpcrdma::sim::environment

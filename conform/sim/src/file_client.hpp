@@ -22,14 +22,14 @@ class FileClient {
 
   /// All operations are over.
   bool finished() const noexcept { return finished_; }
-  /// Loses the device: all operations that are not over will fail, or have failed.
+  /// Loses the device: all operations that are not over will fail, or have already failed.
   void lose_device();
   bool lost() const noexcept { return lost_; }
   /// Ends the client when it has finished.
   void end() noexcept { client_.reset(); }
   const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
   void check_idle();
-  /// Compares what the server holds with the model.
+  /// Compares the files on the server with the model.
   void check_files(nfsd::FileSystem& files);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: each operation is made, its outcome compared with what the model allows, and the model changed.
+// Operation: makes each operation, compares its outcome with the outcomes that the model allows, and updates the model.
 // Ownership: buffers belong to the operation's frame.
 // Error handling: an outcome that the model does not allow is a violation.
 #include "file_worker.hpp"

@@ -14,15 +14,15 @@
 namespace rpcrdma::sim {
 
 /// One sequence of operations in a directory of its own, and the model of that directory. An operation that ends with
-/// an error of the transport may still take effect, at any later time: what it would change becomes uncertain, and is
-/// neither used nor checked any more.
+/// an error of the transport may still take effect at any later time. The names that it changes become uncertain, and
+/// are neither used nor checked any more.
 class FileWorker {
  public:
   /// `directory` is unique in a run.
   FileWorker(Stage& stage, std::string directory, std::uint64_t seed, const fabric::LoopbackFabric& fabric)
       : stage_(stage), name_(std::move(directory)), random_(seed), fabric_(fabric) {}
 
-  /// Makes the directory below `root`, and the operations, until all are made or `lost` becomes true.
+  /// Makes the directory below `root`, then the operations, until all are done or `lost` becomes true.
   boost::asio::awaitable<void> run(nfs::Client& client, nfs::FileHandle root, const bool& lost);
   /// Compares the directory with the model.
   void check(nfsd::FileSystem& files);
@@ -34,8 +34,8 @@ class FileWorker {
   };
   enum class Outcome : std::uint8_t {
     done,       ///< the operation has taken effect
-    repeated,   ///< a server that has started meanwhile has run it a second time; the first run has taken effect
-    nothing,    ///< it has no effect
+    repeated,   ///< the first run has taken effect; a restarted server has run it a second time
+    nothing,    ///< the operation has no effect
     uncertain,  ///< it may have taken effect, or may yet do so
   };
 
@@ -52,7 +52,7 @@ class FileWorker {
   boost::asio::awaitable<void> list();
 
   void begin(std::string_view what, std::string_view name);
-  /// `already`: the status that the operation has if it has taken effect before.
+  /// `already`: the status of an operation that runs a second time.
   Outcome end(error_code status, error_code already);
   void check_memory(const memory::RegisteredBuffer& memory);
   void doubt(const std::string& name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a child plays seeds until one fails, and leaves the outcome in shared memory; another child plays the
-// seeds after it. Each attempt to shorten a script has a child of its own. Error handling: a child that ends by a
-// signal, or by a sanitizer, counts as a violation of its present seed.
+// following seeds. Each attempt to shorten a script has a child of its own. Error handling: a child that is ended by a
+// signal or by a sanitizer counts as a violation of the seed that it plays.
 #include "hunt.hpp"
 
 #include <fcntl.h>
@@ -19,12 +19,12 @@
 namespace rpcrdma::sim {
 namespace {
 
-constexpr unsigned kMostSeconds = 600;  // of real time for one seed: a handler that never returns
+constexpr unsigned kMostSeconds = 600;  // limit of real time for one seed, in case a handler never returns
 constexpr int kFailed = 3;
 
 /// Written by a child.
 struct Report {
-  std::uint64_t seed = 0;  // the one being played
+  std::uint64_t seed = 0;  // the seed being played
   std::uint64_t played = 0;
   std::uint64_t steps = 0;
   std::uint64_t frames = 0;
@@ -78,7 +78,7 @@ bool in_child(Report& report, bool silent, Work work) {
       ::dup2(nothing, STDOUT_FILENO);
       ::dup2(nothing, STDERR_FILENO);
     }
-    if (work()) std::exit(EXIT_SUCCESS);  // runs the check for leaks of a sanitizer
+    if (work()) std::exit(EXIT_SUCCESS);  // exit() runs the leak check of a sanitizer
     std::fflush(stdout);
     ::_exit(kFailed);
   }

@@ -13,15 +13,15 @@ struct HuntOptions {
   std::uint64_t seed = 1;  ///< the first one
   std::uint64_t seeds = 1;
   bool liveness = false;
-  std::uint64_t failures = 1;  ///< end after so many seeds that fail
+  std::uint64_t failures = 1;  ///< end after this many seeds have failed
   bool shrink = true;
   std::optional<std::vector<std::uint32_t>> faults;  ///< the faults of the script to keep, by number
-  std::optional<std::uint32_t> operations;           ///< instead of the number that the seed gives
+  std::optional<std::uint32_t> operations;           ///< operations of each client; nothing: as the seed says
   RunOptions run;
 };
 
-/// Plays the plans of all seeds in a child process, which may crash, and prints what fails and a shorter script of it.
-/// Returns the number of seeds that have failed.
+/// Plays the plans of all seeds in child processes, which may crash. Prints each failure with a shortened script.
+/// Returns the number of seeds that failed.
 std::uint64_t hunt(const HuntOptions& options);
 
 }  // namespace rpcrdma::sim

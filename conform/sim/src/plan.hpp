@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a seed stands for: the parameters of clients, server and network, and the script of faults.
+// Everything that a seed determines: the parameters of clients, server and network, and the script of faults.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,11 +16,11 @@ enum class FaultKind : std::uint8_t {
   stall,         ///< frames stop in transit for `b` ms
   half_place,    ///< tagged data stops half placed for `b` ms
   fail_server,   ///< the `b`-th operation of kind `a` on the server's fabric fails
-  fail_client,   ///< on the fabric of a client, which `c` chooses
-  crash_server,  ///< the server is gone at once, and comes back after `b` ms with `a` credits
+  fail_client,   ///< as fail_server, on the fabric of the client that `c` chooses
+  crash_server,  ///< the server ends at once, and comes back after `b` ms with `a` credits
   stop_server,   ///< the server is closed with `b` ms for its calls, and comes back with `a` credits
   lose_server,   ///< the server's device is lost; the server ends `b` ms later and comes back with `a` credits
-  crash_client,  ///< a client of calls is gone at once, and is replaced
+  crash_client,  ///< a client of calls ends at once, and is replaced
   lose_client,   ///< a file client's device is lost; the client is replaced when its operations have failed
   cancel,        ///< a call in progress is cancelled
 };
@@ -32,7 +32,7 @@ struct Fault {
   std::uint32_t a = 0;
   std::uint32_t b = 0;
   std::uint32_t c = 0;
-  std::uint32_t number = 0;  ///< in the script of the seed, from 1
+  std::uint32_t number = 0;  ///< number in the script of the seed, from 1
 
   std::string text() const;
 };
@@ -50,7 +50,7 @@ struct Setup {
   std::uint32_t file_clients = 1;
   std::uint32_t call_clients = 1;
   std::uint32_t workers = 1;     ///< concurrent sequences of operations of a file client
-  std::uint32_t operations = 0;  ///< of each sequence, and of each client of calls
+  std::uint32_t operations = 0;  ///< number for each sequence, and for each client of calls
   std::uint32_t call_timeout_ms = 0;
   std::uint32_t silence_ms = 0;
   std::uint32_t grace_ms = 0;
@@ -60,9 +60,9 @@ struct Plan {
   std::uint64_t seed = 1;
   bool liveness = false;  ///< faults of network and processes only; then every operation must succeed
   Setup setup;
-  std::vector<Fault> faults;  ///< in the order of their steps
+  std::vector<Fault> faults;  ///< sorted by their steps
 
-  /// Whether the script makes operations of a fabric fail; they may do so after the last step of the script.
+  /// Whether the script makes operations of a fabric fail, perhaps after its last step.
   bool fails_operations() const noexcept;
 };
 

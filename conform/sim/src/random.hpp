@@ -41,7 +41,7 @@ inline void fill(std::span<std::byte> out, std::uint64_t seed) noexcept {
   }
 }
 
-/// True if `in` holds what fill() writes.
+/// True if `in` holds the bytes that fill() writes.
 inline bool matches(std::span<const std::byte> in, std::uint64_t seed) noexcept {
   Random random(seed);
   for (std::size_t at = 0; at < in.size(); at += sizeof(std::uint64_t)) {

@@ -11,20 +11,20 @@
 namespace rpcrdma::sim {
 
 struct RunOptions {
-  bool trace = false;  ///< print what happens
+  bool trace = false;  ///< print each event
   LogLevel log = LogLevel::off;
 };
 
 /// The outcome of a plan.
 struct Outcome {
   std::optional<Violation> violation;
-  std::uint64_t hash = 0;  ///< of the trace: equal for equal plans
+  std::uint64_t hash = 0;  ///< hash of the trace: equal for equal plans
   std::uint64_t steps = 0;
   std::uint64_t frames = 0;
-  std::uint64_t calls = 0;  ///< that a server received
+  std::uint64_t calls = 0;  ///< calls that the servers received
 };
 
-/// Plays `plan` to its end, or to the first violation. Leaves nothing behind.
+/// Plays `plan` to its end, or to the first violation. After a violation, the objects of the run are not destroyed.
 Outcome play(const Plan& plan, const RunOptions& options);
 
 }  // namespace rpcrdma::sim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: the services of the file server on a memory export, and the procedures of service.hpp, on one fabric.
-// Ownership: handlers are coroutines that refer to the ServerLife; it is destroyed only when none is left.
-// Error handling: a handler that cannot go on drops its call, or rejects it if it has not acted.
+// Ownership: handlers are coroutines that refer to the ServerLife, which is destroyed only when no handler is left.
+// Error handling: a handler that cannot continue drops its call, or rejects the call if it has not executed it.
 #include "server.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -28,7 +28,7 @@ transport::ServerOptions options_of(const Setup& setup, std::uint32_t credits) {
 
 }  // namespace
 
-/// Counts a coroutine.
+/// Counts a coroutine while it exists.
 struct ServerLife::Running {
   explicit Running(ServerLife& life) : of(life) { ++of.handlers_; }
   ~Running() { --of.handlers_; }
@@ -58,7 +58,7 @@ ServerLife::ServerLife(Stage& stage, const nfsd::ExportTable& exports, nfsd::IoP
   listen();
 }
 
-/// A fault may make it fail: the server then tries again, as one that a service manager starts again.
+/// A fault may make listen() fail. The server then retries, as if a service manager restarted it.
 void ServerLife::listen() {
   server_->listen(stage_.endpoint, [this](Result<fabric::Endpoint> bound) {
     const bool lost = !bound && bound.error() == fabric::FabricError::device_lost;
@@ -101,7 +101,7 @@ void ServerLife::serve() {
 void ServerLife::run(std::uint64_t token, std::string_view what) {
   stage_.trace.note("server runs {} {:x}", what, token);
   stage_.ever_run.insert(token);
-  if (ended()) return;  // another server may live by now
+  if (ended()) return;  // another server may have started by now
   const std::uint32_t times = ++stage_.runs[token];
   stage_.trace.require(times == 1, invariant::kExecutedOnce, "{} {:x} runs {} times", what, token, times);
 }

@@ -17,7 +17,7 @@
 
 namespace rpcrdma::sim {
 
-/// From the start of a server until its crash or its end: all that a process would lose.
+/// One life of the server, from its start to its crash or end: all state that a process would lose.
 class ServerLife {
  public:
   ServerLife(Stage& stage, const nfsd::ExportTable& exports, nfsd::IoPool& io, const nfsd::HandleSecret& secret,
@@ -27,14 +27,14 @@ class ServerLife {
   const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
   transport::Server* server() noexcept { return server_.get(); }
   memory::Pool& pool() noexcept { return pool_; }
-  /// Handlers that have not answered, and reverse calls that have not completed.
+  /// True while a handler has not answered or a reverse call has not completed.
   bool busy() const noexcept { return handlers_ != 0; }
   /// Closes the server: calls may end until `limit` has passed.
   void close(std::chrono::milliseconds limit, UniqueFunction<void()> closed);
-  /// Loses the device, and with it all connections, and closes the server at once; if it is closing, `closed` is not
-  /// used.
+  /// Loses the device and all connections, and closes the server at once. If close() was called before, only the
+  /// `closed` of that call is called.
   void crash(UniqueFunction<void()> closed);
-  /// After closing, not within `closed`. Destroy this object when spent().
+  /// Call this after closing, but not within `closed`. Destroy the object when spent().
   void end();
   bool ended() const noexcept { return server_ == nullptr; }
   bool closing() const noexcept { return closing_; }

@@ -81,7 +81,7 @@ RPCRDMA_PROCEDURE(Fetch, (kProgram, 1, 3, "FETCH", 0, 2, true, AuthRequirement::
                   FetchResult, xdr_fetch_result, fetch_bound);
 RPCRDMA_PROCEDURE(Watch, (kProgram, 1, 4, "WATCH", 0, 0, false, AuthRequirement::none), WatchArgs, xdr_watch_args,
                   TokenResult, xdr_token_result, watch_bound);
-/// PING is what the server calls. The client counts a token that comes twice.
+/// PING is the reverse call of the server. The client reports a token that arrives twice.
 RPCRDMA_PROCEDURE(Ping, (kProgram, 1, 5, "PING", 0, 0, false, AuthRequirement::none), OnceArgs, xdr_once_args,
                   TokenResult, xdr_token_result, once_bound);
 

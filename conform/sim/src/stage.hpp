@@ -26,7 +26,7 @@ inline constexpr std::string_view kAlive = "calls complete and succeed once faul
 inline constexpr std::string_view kCredits = "no message without a receive";
 }  // namespace invariant
 
-/// What all parts of a run share. Outlives them.
+/// The state that all parts of a run share. It outlives them.
 struct Stage {
   boost::asio::io_context& context;
   fabric::LoopbackNetwork& network;
@@ -36,13 +36,13 @@ struct Stage {
   fabric::Endpoint endpoint;
   bool faults_over = false;
   std::uint32_t server_lives = 0;               ///< servers started so far
-  std::map<std::uint64_t, std::uint32_t> runs;  ///< executions by the present server, by token
+  std::map<std::uint64_t, std::uint32_t> runs;  ///< token -> executions by the present server
   std::set<std::uint64_t> ever_run;             ///< tokens executed by any server
 
   const Setup& setup() const noexcept { return plan.setup; }
 };
 
-/// Waits of handlers, which can be ended early.
+/// Lets handlers wait; end() ends the waits early.
 class Waits {
  public:
   explicit Waits(boost::asio::io_context& context) : context_(context) {}
@@ -57,7 +57,7 @@ class Waits {
   bool ended_ = false;
 };
 
-/// Shows when all handlers that were ready at some time, and those that they posted, have run. Must exist until then.
+/// Tells when all handlers that were ready at start(), and those that they posted, have run. Must exist until then.
 class Drain {
  public:
   explicit Drain(boost::asio::io_context& context) : context_(context) {}

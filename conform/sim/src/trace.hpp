@@ -21,12 +21,12 @@ inline std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29
 
 /// The first broken invariant of a run.
 struct Violation {
-  std::string invariant;  ///< which one, in the words of docs/simulation.md
+  std::string invariant;  ///< its name, as in docs/simulation.md
   std::string what;
   std::uint64_t step = 0;
 };
 
-/// What happened in a run: hashed, and printed on request. The run ends at the first violation.
+/// The events of a run: hashed, and printed on request. The run ends at the first violation.
 class Trace {
  public:
   explicit Trace(bool prints) : prints_(prints) {}

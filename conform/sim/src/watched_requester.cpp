@@ -31,7 +31,7 @@ class WatchedRequester::Watched final : public transport::Call {
   }
 
   transport::Call& call;
-  std::vector<std::uint32_t> handles;  // of the windows bound for this call, in all its transmissions
+  std::vector<std::uint32_t> handles;  // handles of the windows bound for this call, in all its transmissions
 
  private:
   WatchedRequester& owner_;

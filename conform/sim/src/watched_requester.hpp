@@ -24,7 +24,8 @@ class WatchedRequester final : public transport::Requester {
 
  private:
   class Watched;
-  /// Windows are bound between the encoding of their call and the next event.
+  /// Assigns new windows to the call that was encoded last: windows are bound after the encoding of their call, before
+  /// the next event.
   void assign_exposures();
   void over(Watched& call);
 

@@ -45,7 +45,7 @@ bool World::step() {
   trace_.begin_step();
   environment::advance(kStep);
   note_frames();
-  trace_.require(network_.overruns() == 0, invariant::kCredits, "{} messages found no receive, or one too short",
+  trace_.require(network_.overruns() == 0, invariant::kCredits, "{} messages found no receive of sufficient size",
                  network_.overruns());
   sweep();
   while (!stage_.faults_over && next_fault_ < plan_.faults.size() && plan_.faults[next_fault_].at <= trace_.step())
@@ -67,8 +67,9 @@ template <class Done>
 bool World::run_until(Done done, std::string_view what) {
   while (!trace_.failed() && !done()) {
     const bool moved = step();
-    trace_.require(moved && !stalled_, invariant::kAlive, "{}: nothing is left to happen", what);
-    trace_.require(trace_.step() < kMostSteps, invariant::kAlive, "{}: not after {} steps", what, kMostSteps);
+    trace_.require(moved && !stalled_, invariant::kAlive, "{}: no event is pending", what);
+    trace_.require(trace_.step() < kMostSteps, invariant::kAlive, "{}: has not happened after {} steps", what,
+                   kMostSteps);
   }
   return !trace_.failed();
 }
@@ -87,11 +88,11 @@ void World::settle() {
   network_.drop_connection_after(std::uint64_t{1} << 40);
   for (const auto& later : later_) later->timer.cancel();
   run_until([this] { return later_.empty() && life_ != nullptr && !life_->closing(); }, "the server restarts");
-  // Until they end, handlers of calls that have timed out keep memory of connections that have ended.
+  // The handler of a call that has timed out keeps memory of its ended connection until the handler ends.
   run_until([this] { return !life_->busy(); }, "handlers end");
 }
 
-/// A new client must succeed. The script may still make operations fail, and with them a few of its calls.
+/// One of a few new clients must succeed with all its calls. The script may still make operations of a fabric fail.
 void World::probe() {
   for (std::uint32_t i = 0; i < kMostProbes && !trace_.failed(); ++i) {
     CallClient& client =
@@ -120,7 +121,7 @@ void World::end_clients() {
   run_until([this] { return life_->server()->counters().connections == 0; }, "connections of clients end");
   run_until([this] { return !life_->busy(); }, "handlers end");
   const transport::Server::Counters counters = life_->server()->counters();
-  trace_.require(counters.bulk_in_use == 0, invariant::kNothingLeft, "server: {} bytes of the bulk budget",
+  trace_.require(counters.bulk_in_use == 0, invariant::kNothingLeft, "server: {} bytes of the bulk budget are in use",
                  counters.bulk_in_use);
   for (const auto& client : retired_)
     trace_.require(client->fabric()->regions() == 0 && client->fabric()->bound_windows() == 0, invariant::kNothingLeft,
@@ -176,7 +177,7 @@ Outcome World::play() {
 
 namespace {
 
-/// Not used, as a memory export does not block. Its thread sleeps before simulated time begins.
+/// Never used, as a memory export does not block. Its thread must be asleep before simulated time begins.
 nfsd::IoPool& idle_pool() {
   static nfsd::IoPool pool(1, {});
   while (pool.idle() == 0) std::this_thread::yield();
@@ -191,7 +192,7 @@ Outcome play(const Plan& plan, const RunOptions& options) {
   auto world = std::make_unique<World>(plan, options, io);
   const Outcome outcome = world->play();
   if (outcome.violation)
-    static_cast<void>(world.release());  // what is left may not be in a state that can be destroyed
+    static_cast<void>(world.release());  // the remaining objects may not be in a state that can be destroyed
   world.reset();
   environment::end();
   return outcome;

@@ -24,7 +24,7 @@ class World {
  private:
   // The run (world.cpp).
   bool step();
-  /// Steps until `done`; false, and a violation, if that takes too long.
+  /// Steps until `done`. If that takes too long, records a violation and returns false.
   template <class Done>
   bool run_until(Done done, std::string_view what);
   void note_frames();
@@ -41,7 +41,7 @@ class World {
   void stop_frames(fabric::LoopbackPause where, std::uint32_t ms);
   void start_server(std::uint32_t credits);
   void crash_server(std::uint32_t ms, std::uint32_t credits);
-  /// When `life_` has closed: destroys it, and starts another after `ms`.
+  /// Returns a function to call when `life_` has closed: it destroys `life_`, and starts another server after `ms`.
   UniqueFunction<void()> replace_after(std::uint32_t ms, std::uint32_t credits);
   void end_life();
   void crash_client(std::uint32_t which);
@@ -49,7 +49,7 @@ class World {
   fabric::LoopbackFabric* client_fabric(std::uint32_t which);
   /// Runs `action` after `ms` of simulated time, or when the faults are over.
   void later(std::uint32_t ms, UniqueFunction<void()> action);
-  /// Destroys what has ended and is not referred to any more; replaces lost file clients.
+  /// Destroys ended clients and servers to which nothing refers any more; replaces lost file clients.
   void sweep();
 
   const Plan& plan_;

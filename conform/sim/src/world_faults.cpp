@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: each fault is applied between two handlers. What it stops, it starts again after its time, or when faults
-// are over.
+// Operation: each fault is applied between two handlers. A fault that stops something lets it continue after the time
+// of the fault, or when all faults are over.
 #include <algorithm>
 #include <utility>
 

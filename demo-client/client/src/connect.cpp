@@ -26,8 +26,8 @@ struct Attempt {
 
 using Attempts = std::vector<Attempt>;
 
-/// Succeeds if the server answers. A server that cannot be reached gets less time than one that answers slowly or
-/// rejects connections: a full server accepts a connection as soon as another has been idle for long enough.
+/// Succeeds if the server answers. A server that cannot be reached gets less time than a server that answers slowly or
+/// rejects connections: a full server accepts a new connection once another one has been idle for long enough.
 Task<void> knock(Client::Impl& impl) {
   Link& link = *impl.links.front();
   const Clock::time_point start = Clock::now();
@@ -46,7 +46,7 @@ Task<void> knock(Client::Impl& impl) {
   co_return why ? why : reply.error();
 }
 
-/// Makes further connections, until there are options.connections or an attempt fails.
+/// Makes further connections, until there are options.connections of them or an attempt fails.
 asio::awaitable<void> add_links(Client::Impl& impl) {
   while (impl.links.size() < impl.options.connections) {
     auto link = std::make_unique<Link>(*impl.fabric, impl.pool, impl.server, impl.options);

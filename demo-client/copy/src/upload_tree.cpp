@@ -3,7 +3,8 @@
 // is free, else by its parent, so that no directory waits for a walker. A directory gets its final mode and times when
 // everything below it is done, as it must be writable until then. Ownership: each directory's frame holds its
 // descriptor and waits for the children that use it. Error handling: see TreeWalk. A retransmission to a restarted
-// server may find that its first transmission has been executed, so after NFS3ERR_EXIST a LOOKUP checks what exists.
+// server may find that its first transmission has been executed, so after NFS3ERR_EXIST a LOOKUP checks the existing
+// object.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "tree_walk.hpp"

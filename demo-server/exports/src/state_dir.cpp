@@ -96,7 +96,7 @@ error_code make_state_dir(const std::filesystem::path& directory) {
   struct stat s {};
   if (::stat(directory.c_str(), &s) != 0) return last_error();
   if (!S_ISDIR(s.st_mode)) return error_of(ENOTDIR);
-  // Whoever can replace the key can make handles.
+  // A user that can replace the key can forge handles.
   if (!is_ours(s) || (s.st_mode & 022) != 0) return error_of(EPERM);
   return ::access(directory.c_str(), W_OK | X_OK) == 0 ? error_code() : last_error();
 }

@@ -59,7 +59,7 @@ class ConfigReader {
             const std::function<Checked<void>(const std::string&)>& check) {
     const toml::array* list = node.as_array();
     if (list == nullptr || list->empty())
-      return fail(node.source(), fmt::format("{}: not a list, or an empty one", key));
+      return fail(node.source(), fmt::format("{}: not a list, or an empty list", key));
     for (const toml::node& item : *list) {
       if (!take(key, item, out.emplace_back())) return false;
       const auto checked = check(out.back());

@@ -143,7 +143,8 @@ Checked<void> Daemon::open_exports() {
 
 Checked<std::unique_ptr<fabric::Fabric>> Daemon::open_fabric(Loop& loop, const ListenSpec& listen) {
   auto opened = fabric::open(loop.context, listen.endpoint.address(), open_options(options_, listen, capture_), log_);
-  if (!opened) return Refusal{fmt::format("no fabric at {}: {}", text_of(listen.endpoint), opened.error().message())};
+  if (!opened)
+    return Refusal{fmt::format("cannot open a fabric at {}: {}", text_of(listen.endpoint), opened.error().message())};
   return std::move(*opened);
 }
 

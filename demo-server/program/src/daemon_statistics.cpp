@@ -24,7 +24,7 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-/// Returns what one event loop contributes to a report. Called on the thread of that loop.
+/// Returns the part of a report that describes one event loop. Called on the thread of that loop.
 observe::Report Daemon::report_of(std::size_t loop) const {
   observe::Report out;
   for (const auto& group : groups_) {
@@ -49,7 +49,7 @@ struct Daemon::Gathering {
   UniqueFunction<void(observe::Report)> handler;
 };
 
-/// On the thread of the metrics, also while the server drains.
+/// Called on the thread of the metrics, also while the server drains.
 void Daemon::gather(UniqueFunction<void(observe::Report)> handler) {
   auto gathering = std::make_shared<Gathering>();
   gathering->handler = std::move(handler);

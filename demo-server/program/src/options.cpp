@@ -140,8 +140,8 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->default_str("/var/lib/rpcrdma-nfsd for root, else ~/.local/state/rpcrdma-nfsd")
       ->group("Service");
   app.add_option("--sandbox", words.sandbox,
-                 "What the process gives up at its start; strict also confines it to the directories of its exports; "
-                 "log lets the kernel log the system calls that on refuses")
+                 "Rights that the process gives up at its start; strict also confines it to the directories of its "
+                 "exports; log refuses no system call, but makes the kernel log those that mode on would refuse")
       ->type_name("on|off|strict|log")
       ->capture_default_str()
       ->group("Service");
@@ -161,7 +161,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
          "Largest message without a chunk; a multiple of 1024")
       ->type_name("BYTES");
   number(app, kMaxConnections, options.max_connections, kMaxConnectionsRange,
-         "A new connection beyond these, or beyond 256 of one address, replaces an idle one or is refused");
+         "A new connection beyond this number, or beyond 256 of one address, replaces an idle one or is refused");
   number(app, kKeepalive, options.keepalive, kKeepaliveRange, "Idle time before a silent client is probed")
       ->type_name("SECONDS");
   cli::add_poll_option(app, options.poll)->group(kLimits);

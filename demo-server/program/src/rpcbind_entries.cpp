@@ -6,7 +6,7 @@
 
 namespace rpcrdma::nfsd {
 
-// [8267-4.2-a]
+// [8267-4.2-a] an NFSv3 server registers its port with rpcbind
 std::vector<rpc::RpcbindEntry> rpcbind_entries(const std::vector<boost::asio::ip::tcp::endpoint>& tcp,
                                                const std::vector<boost::asio::ip::tcp::endpoint>& rdma) {
   return rpc::rpcbind_entries(

@@ -69,7 +69,7 @@ void ServiceManager::stopping() const { send("STOPPING=1\nSTATUS=draining calls 
 
 void ServiceManager::alive() const { send("WATCHDOG=1", MSG_DONTWAIT); }
 
-/// Blocks only if `flags` is 0. READY=1 is sent so: the manager would end the service if that message were lost.
+/// Blocks only if `flags` is 0. ready() passes 0, because the manager would end the service if READY=1 were lost.
 void ServiceManager::send(std::string_view message, int flags) const {
   if (socket_) static_cast<void>(::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | flags));
 }

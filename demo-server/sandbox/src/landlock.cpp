@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Landlock limits what the process opens, makes and removes by the place of the object, and which TCP ports it binds
+// Landlock limits the files that the process opens, makes and removes, by their place, and the TCP ports that it binds
 // and connects to. Its system calls have no functions in the C library, and its header is older than some of its
 // rights.
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// linux/landlock.h of Linux 6.12, and linux/prctl.h.
+// Definitions of linux/landlock.h (Linux 6.12) and linux/prctl.h.
 enum Rule : std::uint32_t { kPathBeneath = 1, kNetPort = 2 };
 struct Attributes {
   std::uint64_t files = 0;
@@ -105,8 +105,8 @@ class Ruleset {
   int failed_ = 0;
 };
 
-/// What the C library, OpenSSL, libtirpc and rdma-core read, and where the plug-in and its libraries are. An RDMA
-/// device may come back under other names, so that directories are named, not files.
+/// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the plug-in and its libraries. Names
+/// directories instead of files, because an RDMA device may come back under other names.
 void allow_libraries(Ruleset& rules) {
   for (const char* path : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime",
                            "/etc/netconfig", "/etc/libibverbs.d", "/etc/rdma", "/etc/ssl/openssl.cnf"})

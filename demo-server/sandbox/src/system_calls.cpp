@@ -57,8 +57,8 @@ constexpr int kFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 /// Permitted prctl() options: timer slack, names of threads and of memory.
 constexpr int kProcessSettings[] = {PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA};
 
-/// Permitted ioctl() commands. By type: those of sockets and of RDMA devices. Single ones: of descriptors, of sockets,
-/// and of isatty() and the like.
+/// Permitted ioctl() commands: all commands of two types (sockets, RDMA devices), and single commands (descriptors,
+/// sockets, terminals).
 constexpr std::uint64_t kTypeMask = 0xff00;
 constexpr std::uint64_t kSockets = 0x8900;
 constexpr std::uint64_t kRdma = 0x1b00;
@@ -78,10 +78,11 @@ class Filter {
       failed_ = ENOMEM;
       return;
     }
-    // Calls of another ABI, such as those of 32-bit programs, which otherwise end the process.
+    // Refuses calls of another ABI, such as those of 32-bit programs; by default they end the process.
     note(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, refuse_));
     note(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2));  // binary search
-    // The server runs no code of others: without this, kernels before 5.16 slow down its memory accesses.
+    // Disables the mitigation of speculative store bypass, which slows down memory accesses on kernels before 5.16. The
+    // server does not need it, because it runs no untrusted code.
     note(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_SSB, 1));
   }
 
@@ -124,15 +125,16 @@ constexpr scmp_arg_cmp masked(unsigned argument, std::uint64_t mask, std::uint64
   return {argument, SCMP_CMP_MASKED_EQ, mask, value};
 }
 
-/// Calls that are permitted for some arguments.
+/// Permits calls with certain arguments only.
 void allow_some(Filter& filter) {
-  // A new thread, but no new process.
+  // Permits new threads, but no new processes.
   filter.allow(SCMP_SYS(clone), {masked(kCloneFlags, CLONE_THREAD, CLONE_THREAD)});
-  // Signals of this process to itself, such as those of abort().
+  // Permits signals of this process to itself, such as those of abort().
   const auto itself = static_cast<std::uint64_t>(::getpid());
   for (const int call : {SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(rt_tgsigqueueinfo)})
     filter.allow(call, {equal(0, itself)});
-  // No memory that can be both written and executed, or be made executable later; the dynamic linker needs neither.
+  // Permits no memory that is both writable and executable, or that becomes executable later. The dynamic linker needs
+  // neither.
   for (const int call : {SCMP_SYS(mmap), SCMP_SYS(mmap2)}) {
     filter.allow(call, {masked(2, PROT_EXEC, 0)});
     filter.allow(call, {masked(2, PROT_WRITE, 0)});
@@ -144,7 +146,7 @@ void allow_some(Filter& filter) {
   }
   for (const int setting : kProcessSettings)
     filter.allow(SCMP_SYS(prctl), {equal(0, static_cast<std::uint64_t>(setting))});
-  // Reads limits of this process, but sets none.
+  // Permits reading the limits of this process, but not setting them.
   filter.allow(SCMP_SYS(prlimit64), {equal(0, 0), equal(2, 0)});
   filter.allow(SCMP_SYS(prlimit64), {equal(0, itself), equal(2, 0)});
   for (const std::uint64_t type : {kSockets, kRdma}) filter.allow(SCMP_SYS(ioctl), {masked(1, kTypeMask, type)});

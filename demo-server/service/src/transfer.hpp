@@ -18,7 +18,7 @@ struct Transfer {
   Caller caller;
   memory::RegisteredBuffer buffer;  ///< bulk data of a file on a disk; the entries of a listing
   PageRun run;                      ///< bulk data of a file in memory
-  BufferRefs parts;                 ///< where the data is, in order
+  BufferRefs parts;                 ///< the buffers that hold the data, in order
   std::string path;                 ///< the target of a symbolic link
 
   void clear() noexcept {

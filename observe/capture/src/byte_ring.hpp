@@ -68,7 +68,7 @@ class ByteRing {
   const std::size_t capacity_;
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::atomic<std::uint64_t> tail_{0};
-  std::uint64_t seen_head_ = 0;  // the producer's copy
+  std::uint64_t seen_head_ = 0;  // the producer's copy of head_
   std::uint32_t skipped_ = 0;    // bytes left unused at the end of the ring by the reserved record
 };
 

@@ -70,7 +70,7 @@ std::shared_ptr<Channel> Capture::Core::make_channel() {
 std::shared_ptr<Connection> Capture::Core::add(std::shared_ptr<Connection> connection) {
   const std::lock_guard lock(mutex_);
   connection->number = ++connections_made_;
-  // After close() there is no thread that would free it.
+  // After close(), no thread frees connections.
   if (running_) connections_.push_back(connection);
   return connection;
 }

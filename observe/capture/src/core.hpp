@@ -60,11 +60,11 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   std::atomic<bool> hurried_{false};
   std::atomic<std::uint64_t> runs_{0};  // counts the calls that started the capture
 
-  mutable std::mutex mutex_;  // for the members below
+  mutable std::mutex mutex_;  // protects the members from here to connections_
   std::condition_variable condition_;
-  bool running_ = false;  // the thread
+  bool running_ = false;  // the thread runs
   std::uint64_t connections_made_ = 0;
-  std::uint64_t dropped_before_ = 0;  // by channels that have ended
+  std::uint64_t dropped_before_ = 0;  // frames dropped by channels that have ended
   std::vector<std::shared_ptr<Channel>> channels_;
   std::vector<std::shared_ptr<Connection>> connections_;
 

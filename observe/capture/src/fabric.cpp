@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. CapturedFabric passes everything on, and wraps the queue pairs of the peers that are captured. Memory,
 // windows, listeners and requests stay those of the provider.
-// Ownership. Queue pairs share the recorder, which therefore outlives the fabric if they do.
+// Ownership. Queue pairs share the recorder, which therefore exists as long as the last of them.
 #include <algorithm>
 #include <mutex>
 
@@ -11,7 +11,7 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// How many peers to which this side has connected are remembered.
+/// The number of peers to remember to which this side has connected.
 constexpr std::size_t kMostPeers = 16;
 
 class CapturedFabric final : public fabric::Fabric {
@@ -51,7 +51,7 @@ class CapturedFabric final : public fabric::Fabric {
 
   std::unique_ptr<fabric::Fabric> inner_;
   std::shared_ptr<Recorder> recorder_;
-  std::vector<fabric::Endpoint> peers_;  // to which this side has connected
+  std::vector<fabric::Endpoint> peers_;  // the peers to which this side has connected
   std::mutex rejecting_;
   std::shared_ptr<Recorder> rejections_;  // a recorder of its own, because reject() may be called on another thread
 };

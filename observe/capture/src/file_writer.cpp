@@ -15,7 +15,7 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The position 0 of a stream, as a TCP sequence number: the frames of the connection's opening come before it.
+/// The TCP sequence number of the first byte of a stream. The frames of the handshake have lower numbers.
 constexpr std::uint32_t kFirstSequence = 0x10000;
 constexpr std::size_t kWriteSize = std::size_t{256} << 10;
 constexpr int kPollMs = 50;
@@ -71,7 +71,8 @@ void FileWriter::write(const Record& record, std::uint64_t run) {
   if (blocks_.size() >= kWriteSize) write_all();
 }
 
-/// Adds the frames of the handshake, so that they end at the positions of `record`. `late`: it took place earlier.
+/// Adds the frames of the handshake, so that they end at the positions of `record`. `late`: the handshake took place
+/// before the first frame of this file.
 void FileWriter::show_opening(const Record& record, bool late) {
   Connection& connection = *record.connection;
   connection.shown_in = number_;
@@ -119,7 +120,8 @@ void FileWriter::show_message(const Record& record) {
       if (record.whole != 0) comment_ = fmt::format("the first bytes of {}", record.whole);
       break;
     case RecordKind::event:
-      // Without data, a segment that repeats the window of the one before counts as a duplicate acknowledgement.
+      // Changes the window, because Wireshark reports an empty segment as a duplicate acknowledgement if its window is
+      // that of the previous segment.
       header.window = connection.window ^= 1;
       comment_ = text_of(record);
       make_segment(connection, header, {}, packet_);
@@ -189,7 +191,7 @@ void FileWriter::rotate() {
   if (const error_code failed = begin_file()) fail(failed);
 }
 
-/// On failure cuts the file after the last whole block, and drops what was to be written.
+/// On failure, truncates the file after the last whole block, and drops the blocks that are not written.
 void FileWriter::write_all() noexcept {
   error_code failed;
   std::size_t done = 0;
@@ -206,7 +208,7 @@ void FileWriter::write_all() noexcept {
   }
   if (failed) {
     fail(failed);
-    // What was written earlier stays; a FIFO cannot be cut.
+    // Blocks that were written earlier stay. A FIFO cannot be truncated.
     if (::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0)
       ::lseek(file_.get(), static_cast<off_t>(size_), SEEK_SET);
     lost_.fetch_add(pending_, std::memory_order_relaxed);

@@ -9,10 +9,10 @@
 
 namespace rpcrdma::capture {
 
-/// Writes records to a file, or to a ring of files. One thread, except for counts().
+/// Writes records to a file, or to a ring of files. Used by one thread, except for counts().
 ///
 /// Each file can be read by itself: it shows the opening of a connection before its first frame. If a write fails, the
-/// file is cut after the last whole block, and what follows is dropped until the next run.
+/// file is truncated after the last whole block, and later records are dropped until the next run.
 class FileWriter {
  public:
   /// `given_up` becomes true when the writer must not wait any longer for a full FIFO.
@@ -22,13 +22,13 @@ class FileWriter {
   error_code open();
   /// `run` counts the times that the capture was started.
   void write(const Record& record, std::uint64_t run);
-  /// Passes what is buffered to the kernel. The error is reported once.
+  /// Passes the buffered blocks to the kernel. The error is reported once.
   error_code flush();
   /// Completes the file, if records came since the last time; more may follow. `dropped`: records that did not reach
   /// write().
   void pause(std::uint64_t dropped);
   void close(std::uint64_t dropped);
-  /// Any thread.
+  /// May be called on any thread.
   CaptureCounts counts() const noexcept;
 
  private:
@@ -45,11 +45,11 @@ class FileWriter {
   const CaptureOptions& options_;
   const std::atomic<bool>& given_up_;
   Fd file_;
-  std::uint64_t number_ = 0;  // of the file, from 1 on
+  std::uint64_t number_ = 0;  // number of the file, from 1 on
   std::uint64_t size_ = 0;    // bytes in the file
   std::int64_t began_ = 0;
   std::uint64_t run_ = 0;
-  std::uint64_t dropped_ = 0;  // as the last pause() said
+  std::uint64_t dropped_ = 0;  // the argument of the last pause()
   bool failed_ = false;
   bool complete_ = true;  // no record since the last statistics
   error_code unreported_;

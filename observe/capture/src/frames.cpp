@@ -15,10 +15,10 @@ using boost::asio::ip::address;
 constexpr std::size_t kIpv4Header = 20;
 constexpr std::size_t kIpv6Header = 40;
 constexpr std::size_t kTcpHeader = 20;
-constexpr std::size_t kTcpOptions = 4;  // in a SYN
+constexpr std::size_t kTcpOptions = 4;  // bytes of the options of a SYN
 constexpr std::uint8_t kTcpProtocol = 6;
 constexpr std::uint8_t kHopLimit = 64;
-constexpr std::uint8_t kWindowScale = 14;  // the greatest: the window is never full
+constexpr std::uint8_t kWindowScale = 14;  // the greatest value, so that the window is never full
 constexpr std::size_t kMpaLength = 2;
 constexpr std::size_t kMaxPrivateData = 512;
 

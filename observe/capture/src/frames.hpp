@@ -14,7 +14,7 @@ enum TcpFlag : std::uint8_t { kFin = 1, kSyn = 2, kReset = 4, kPush = 8, kAck = 
 /// The header of one TCP segment.
 struct TcpHeader {
   bool outbound = false;      ///< this side is the sender
-  std::uint8_t flags = kAck;  ///< of TcpFlag
+  std::uint8_t flags = kAck;  ///< a combination of TcpFlag
   std::uint32_t sequence = 0;
   std::uint32_t acknowledged = 0;
   std::uint16_t window = 65535;

@@ -106,7 +106,7 @@ void begin_file(Bytes& out, std::string_view application, std::string_view comme
 
 void add_packet(Bytes& out, const Packet& packet) {
   Block block(out, kEnhancedPacket);
-  block.number(std::uint32_t{0});  // the interface
+  block.number(std::uint32_t{0});  // the number of the interface
   block.time(packet.when);
   block.number(static_cast<std::uint32_t>(packet.bytes.size()));
   block.number(static_cast<std::uint32_t>(packet.bytes.size()));
@@ -118,7 +118,7 @@ void add_packet(Bytes& out, const Packet& packet) {
 
 void add_statistics(Bytes& out, const Statistics& statistics) {
   Block block(out, kInterfaceStatistics);
-  block.number(std::uint32_t{0});  // the interface
+  block.number(std::uint32_t{0});  // the number of the interface
   block.time(statistics.now);
   block.option_time(kStartTime, statistics.began);
   block.option_time(kEndTime, statistics.now);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What the peer reads and writes in the memory of this side, inferred from the messages: an adapter does not report
-// it. A server says in the Write list and the Reply chunk of its reply how much it has written (RFC 8166 sections
-// 3.4.6 and 4.3), and has read the Read chunks of a call before it replies.
+// Infers from the messages which memory of this side the peer reads and writes, because an adapter does not report it.
+// A server reports in the Write list and the Reply chunk of its reply how much it has written (RFC 8166 sections 3.4.6
+// and 4.3), and reads the Read chunks of a call before it replies.
 #include <unordered_map>
 #include <vector>
 
@@ -23,9 +23,10 @@ class PeerAccess {
  public:
   void bound(const Segment& segment, BufferRef memory, fabric::Access access);
   void unbound(std::uint32_t handle) noexcept { windows_.erase(handle); }
-  /// A message of this side: notes which call has which Read chunks.
+  /// Takes a message of this side, and records the Read chunks of its call.
   void sent(Octets message);
-  /// A message of the peer: the ranges that it has read and written before. Valid until the next call.
+  /// Takes a message of the peer, and returns the ranges that the peer has read and written before. Valid until the
+  /// next call.
   const std::vector<AccessPart>& received(Octets message);
 
  private:
@@ -33,13 +34,13 @@ class PeerAccess {
     Segment segment;
     BufferRef memory;
     fabric::Access access = fabric::Access::remote_read;
-    std::uint32_t xid = 0;  // of the call with this Read chunk
-    bool named = false;     // in a call that has not been answered
+    std::uint32_t xid = 0;  // XID of the call with this Read chunk
+    bool named = false;     // true while an unanswered call has this Read chunk
   };
   bool decode(Octets message);
   void add_written(const Segment& segment);
 
-  std::unordered_map<std::uint32_t, Exposed> windows_;  // by handle
+  std::unordered_map<std::uint32_t, Exposed> windows_;  // exposed memory, by handle
   wire::Header header_;
   std::vector<AccessPart> parts_;
 };

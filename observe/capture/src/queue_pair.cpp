@@ -104,7 +104,7 @@ void CapturedQueuePair::completed(Posted& posted, const fabric::Completion& comp
     else
       recorder_->read_response(track_, kInbound, posted.sink, posted.buffer);
   }
-  posted_.give_back(posted);  // the callback may post in its place
+  posted_.give_back(posted);  // before the callback, so that the callback may post another one
   if (user != nullptr) user->on_completion(completion);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Operation. CapturedQueuePair passes all work to the queue pair of a provider, and records it: Sends and Writes when
-// they are posted, Receives and Reads when they complete, as only then their bytes are there.
+// they are posted, Receives and Reads when they complete, as their bytes are not there before.
 // Ownership. The wrapper owns the provider's queue pair, and a Posted for each Receive and Read that is outstanding.
 // Error handling. Work that the provider refuses, and work that fails, is not recorded.
 #include "peer_access.hpp"
@@ -14,14 +14,14 @@ class CapturedQueuePair final : public fabric::QueuePair,
                                 private fabric::QueuePairEvents,
                                 private fabric::AccessEvents {
  public:
-  /// What is known when the queue pair is made.
+  /// The properties that are known when the queue pair is made.
   struct Side {
     std::string_view fabric;  ///< the provider's name; constant
     bool connector = false;
     bool reports_access = false;       ///< the provider reports the peer's Reads and Writes
-    fabric::Endpoint peer;             ///< to show if the connection fails
+    fabric::Endpoint peer;             ///< the peer to show if the connection fails
     std::vector<std::byte> own_data;   ///< private data of this side
-    std::vector<std::byte> peer_data;  ///< of the request that is accepted
+    std::vector<std::byte> peer_data;  ///< private data of the request that is accepted
     std::string remark;
   };
   CapturedQueuePair(std::shared_ptr<Recorder> recorder, Side side, fabric::QueuePairEvents& user);
@@ -58,7 +58,7 @@ class CapturedQueuePair final : public fabric::QueuePair,
     fabric::WorkContext* user = nullptr;
     BufferRef buffer;
     bool receive = false;
-    std::uint32_t sink = 0;  // of a Read; 0: its Request was not recorded
+    std::uint32_t sink = 0;  // STag of the sink of a Read; 0: the Read Request was not recorded
   };
 
   void on_established(const fabric::ConnectionInfo& info) noexcept override;

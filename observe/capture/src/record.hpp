@@ -10,23 +10,23 @@
 
 namespace rpcrdma::capture {
 
-/// What the writer knows of a connection: made when the connection is established, refused or has failed, and constant
-/// from then on, except for the last members.
+/// The properties of a connection that the writer needs: made when the connection is established, refused or has
+/// failed, and constant from then on, except for the last members.
 struct Connection {
   std::uint64_t number = 0;
   fabric::Endpoint local;
   fabric::Endpoint peer;
-  bool connector = false;               ///< this side opened the connection
-  bool refused = false;                 ///< it was refused
+  bool connector = false;  ///< this side opened the connection
+  bool refused = false;
   bool silent = false;                  ///< the peer did not answer: `failure` says why
   std::vector<std::byte> request_data;  ///< private data of the connector
   std::vector<std::byte> reply_data;    ///< private data of the acceptor
   std::string remark;                   ///< shown with the first frame
   std::atomic<bool> ended{false};       ///< set by the producer after its last record
-  // The writer's:
+  // Used by the writer alone:
   std::uint64_t shown_in = 0;    ///< number of the last file that shows the opening
   std::uint64_t run = 0;         ///< number of the last run (Core::runs_) in which a frame was written
-  std::uint16_t window = 65535;  ///< in the last frame
+  std::uint16_t window = 65535;  ///< the window in the last frame
 };
 
 enum class RecordKind : std::uint32_t {
@@ -39,7 +39,7 @@ enum class RecordKind : std::uint32_t {
 
 /// The first word of a record in a ring.
 struct RecordStart {
-  std::uint32_t size;  ///< of the whole record, a multiple of 8
+  std::uint32_t size;  ///< bytes of the whole record, a multiple of 8
   RecordKind kind;
 };
 
@@ -52,7 +52,7 @@ struct Record {
   std::uint32_t confirmed;  ///< bytes of the other side's stream before this record
   std::uint32_t whole;      ///< bytes of the RDMA Read or Write, if it is cut; else 0
   std::uint32_t kept;       ///< bytes of the ULPDU, or of the text, that follow
-  std::uint32_t lost;       ///< records of this connection dropped since the one before
+  std::uint32_t lost;       ///< records of this connection dropped since its previous record
   std::uint32_t outbound;   ///< 1: this side is the sender
 
   Octets content() const noexcept { return {reinterpret_cast<const std::byte*>(this + 1), kept}; }

@@ -11,7 +11,7 @@ namespace rpcrdma::capture {
 namespace {
 
 constexpr std::uint32_t kUntagged = 18;  // bytes of the header of an untagged segment (RFC 5041 section 4.3)
-constexpr std::uint32_t kTagged = 14;    // of a tagged one (section 4.2)
+constexpr std::uint32_t kTagged = 14;    // bytes of the header of a tagged segment (RFC 5041 section 4.2)
 constexpr std::uint32_t kLargestPayload = 32768;
 constexpr std::uint32_t kReadQueue = 1;
 constexpr std::uint32_t kReadRequest = 28;  // bytes (RFC 5040 section 4.4)
@@ -35,8 +35,8 @@ std::uint32_t total(std::span<const BufferRef> gather) noexcept {
 /// A cursor over buffers.
 struct Recorder::Gather {
   std::span<const BufferRef> rest;
-  std::uint32_t left;        // bytes
-  std::uint32_t offset = 0;  // in rest.front()
+  std::uint32_t left;        // bytes that remain
+  std::uint32_t offset = 0;  // offset in rest.front()
 
   explicit Gather(std::span<const BufferRef> all) noexcept : rest(all), left(total(all)) {}
   /// Passes `count` bytes, and copies the first of them as far as `to` has room.
@@ -79,8 +79,8 @@ std::uint32_t Recorder::read_request(Track& track, Direction direction, std::uin
                                      std::uint32_t size) noexcept {
   if (!active() || track.connection == nullptr) return 0;
   const std::uint32_t number = kFirstMsn + track.reads[direction]++;
-  // The provider chooses the STag of the sink and does not report it. This uses another one for each Read, so that a
-  // reader of the capture can tell the Responses apart.
+  // The provider chooses the STag of the sink and does not report it. This function uses another STag for each Read, so
+  // that a reader of the capture can tell the Responses apart.
   const std::uint32_t sink = number << 8;
   std::array<std::byte, kReadRequest> request;
   Writer out(request);

@@ -32,7 +32,7 @@ struct Track {
   std::uint32_t lost = 0;                   ///< records dropped since the last one that was recorded
 };
 
-/// Turns the messages of the queue pairs of one fabric into records. One thread.
+/// Turns the messages of the queue pairs of one fabric into records. Used by one thread.
 class Recorder {
  public:
   explicit Recorder(std::shared_ptr<Capture::Core> core) : core_(std::move(core)), channel_(core_->make_channel()) {}
@@ -41,18 +41,18 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   Capture::Core& core() noexcept { return *core_; }
-  /// Whether anything is recorded now. The functions below have no effect if not.
+  /// Whether anything is recorded now. If not, the functions below have no effect.
   bool active() const noexcept { return core_->active(); }
 
-  /// The connection is established or has failed. `connection` is constant from now on.
+  /// Records that the connection is established or has failed. `connection` is constant from now on.
   void open(Track& track, std::shared_ptr<Connection> connection);
-  /// A Send. `invalidated`: the handle of a Send with Invalidate.
+  /// Records a Send. `invalidated`: the handle of a Send with Invalidate.
   void send(Track& track, Direction direction, Opcode opcode, std::uint32_t invalidated,
             std::span<const BufferRef> gather) noexcept;
-  /// An RDMA Write.
+  /// Records an RDMA Write.
   void write(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
              std::span<const BufferRef> gather) noexcept;
-  /// A Read Request for `size` bytes, by the sender `direction`. Returns the sink's STag for the Response.
+  /// Records a Read Request for `size` bytes, by the sender `direction`. Returns the sink's STag for the Response.
   std::uint32_t read_request(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
                              std::uint32_t size) noexcept;
   /// Records a Read Response that is sent in `direction`.
@@ -65,7 +65,7 @@ class Recorder {
     const auto end = fmt::format_to_n(text.data(), text.size(), format, std::forward<Args>(args)...);
     note(track, RecordKind::event, {text.data(), static_cast<std::size_t>(end.out - text.data())});
   }
-  /// The connection has ended; `why` is for the user.
+  /// Records the end of the connection; `why` is for the user.
   void close(Track& track, std::string_view why) noexcept;
 
  private:

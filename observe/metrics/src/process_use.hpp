@@ -8,7 +8,7 @@
 
 namespace rpcrdma::observe {
 
-/// What this process uses, from the kernel.
+/// The resources that this process uses, as the kernel reports them.
 struct ProcessUse {
   double cpu_seconds = 0;
   std::uint64_t resident_bytes = 0;

@@ -45,7 +45,8 @@ class Families {
     metric.counter.value = metric.gauge.value = value_of(value);
     families_.back().metric.push_back(std::move(metric));
   }
-  /// As above; the bounds are powers of two from 2^`low` to 2^`high`, in steps of `step` bits. `scale` converts values.
+  /// Adds a histogram. Its bounds are powers of two from 2^`low` to 2^`high`, in steps of `step` bits; `scale` converts
+  /// values.
   void add(const Histogram& histogram, unsigned low, unsigned high, unsigned step, double scale, Labels labels) {
     ClientMetric metric;
     metric.label = std::move(labels);
@@ -111,9 +112,9 @@ void add_procedures(Families& out, const Report& report) {
             MetricType::Histogram);
   for (const Procedure& one : report.procedures)
     out.add(one.statistics.latency, 10, 35, 1, kNanosecond, labels_of(one));
-  out.begin("rpcrdma_call_size_bytes", "Size of calls, with what travels in chunks.", MetricType::Histogram);
+  out.begin("rpcrdma_call_size_bytes", "Size of calls, including the data in chunks.", MetricType::Histogram);
   for (const Procedure& one : report.procedures) out.add(one.statistics.call_size, 7, 21, 2, 1, labels_of(one));
-  out.begin("rpcrdma_reply_size_bytes", "Size of replies, with what travels in chunks.", MetricType::Histogram);
+  out.begin("rpcrdma_reply_size_bytes", "Size of replies, including the data in chunks.", MetricType::Histogram);
   for (const Procedure& one : report.procedures) out.add(one.statistics.reply_size, 7, 21, 2, 1, labels_of(one));
 }
 
@@ -132,14 +133,14 @@ void add_duplicates(Families& out, const rpc::DuplicateCache::Counters& from) {
   out.gauge("rpcrdma_duplicate_cache_entries", "Calls in the duplicate request cache.", from.entries);
   out.gauge("rpcrdma_duplicate_cache_bytes", "Bytes of the replies that the duplicate request cache keeps.",
             from.bytes);
-  out.begin("rpcrdma_duplicate_calls_total", "Resent calls, by what the duplicate request cache did.",
+  out.begin("rpcrdma_duplicate_calls_total", "Retransmitted calls, by the action of the duplicate request cache.",
             MetricType::Counter);
   out.add(from.replayed, {{"result", "replayed"}});
   out.add(from.attached, {{"result", "attached"}});
   out.counter("rpcrdma_duplicate_cache_evicted_total", "Replies dropped early, to bound the cache.", from.evicted);
 }
 
-/// One value for each fabric.
+/// Adds a family with one value for each fabric.
 template <class Get>
 void each_fabric(Families& out, const Report& report, MetricType type, const char* name, const char* help, Get get) {
   out.begin(name, help, type);
@@ -151,7 +152,7 @@ struct Part {
   std::uint64_t transport::Traffic::*member;
 };
 
-/// One family, whose label `label` distinguishes counters of the traffic.
+/// Adds a family whose label `label` distinguishes counters of the traffic.
 void each_part(Families& out, const Report& report, const char* name, const char* help, const char* label,
                std::initializer_list<Part> parts) {
   out.begin(name, help, MetricType::Counter);
@@ -239,14 +240,15 @@ void add_iwarp(Families& out, const Report& report) {
 
 void add_server(Families& out, const Report& report) {
   out.counter("rpcrdma_connections_accepted_total", "Connections accepted.", report.server.accepted);
-  out.counter("rpcrdma_connections_refused_total", "Connections beyond a limit.", report.server.refused);
+  out.counter("rpcrdma_connections_refused_total", "Connections refused because of a limit.", report.server.refused);
   out.gauge("rpcrdma_bulk_bytes_in_use", "Bytes of the budget for bulk data that calls hold.",
             report.server.bulk_in_use);
   out.gauge("rpcrdma_message_buffer_bytes", "Bytes registered for receives and sends of connections.",
             report.server.receive_octets);
   out.gauge("rpcrdma_tcp_connections", "Open connections of plain TCP.", report.tcp.connections);
   out.counter("rpcrdma_tcp_connections_accepted_total", "Connections of plain TCP accepted.", report.tcp.accepted);
-  out.counter("rpcrdma_tcp_connections_refused_total", "Connections of plain TCP beyond a limit.", report.tcp.refused);
+  out.counter("rpcrdma_tcp_connections_refused_total", "Connections of plain TCP refused because of a limit.",
+              report.tcp.refused);
   out.counter("rpcrdma_tcp_calls_total", "Calls received over plain TCP.", report.tcp.calls);
   out.begin("rpcrdma_loop_waits_total", "Waits of the event loops, by how they ended.", MetricType::Counter);
   out.add(report.waits.found, {{"end", "found_by_polling"}});

@@ -62,7 +62,7 @@ struct State : std::enable_shared_from_this<State> {
 
   asio::io_context& context;
   tcp::acceptor acceptor;
-  asio::steady_timer arrived;  // cancelled when a report has arrived: requests wait for that
+  asio::steady_timer arrived;  // requests wait for it; cancelled when a report has arrived
   asio::steady_timer pause;
   StatisticsServer::Source source;
   const StatisticsServerOptions options;
@@ -173,7 +173,8 @@ void State::request_report() {
 asio::awaitable<std::shared_ptr<const Report>> State::fresh_report() {
   if (is_fresh()) co_return report;
   const std::shared_ptr<const Report> old = report;
-  // One deadline for all requests that wait. If it has passed, none waits, and the source still owes a report.
+  // All waiting requests share one deadline. After the deadline no request waits, even if the source has not delivered
+  // the report; the next request then sets a new deadline.
   if (!requested || arrived.expiry() <= std::chrono::steady_clock::now()) arrived.expires_after(options.timeout);
   request_report();
   if (report == old) co_await arrived.async_wait(kAwait);

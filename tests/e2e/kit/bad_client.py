@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A small NFS client, and what it does wrong: bad_client.py FAULT HOST:PORT FOLDER
+"""A small NFS client with the fault FAULT: bad_client.py FAULT HOST:PORT FOLDER
 
 It copies the files of the export /memory to FOLDER and writes to one of them. Exit status 0: done; 1: the server's
 results are wrong, or the connection has ended."""

@@ -56,7 +56,7 @@ class Namespace:
 
 
 class Host(Namespace):
-    """Its addresses on the link are 10.9.0.NUMBER and fd09::NUMBER; that on the bridge is 192.0.2.NUMBER."""
+    """A host has the addresses 10.9.0.NUMBER and fd09::NUMBER on the link, and 192.0.2.NUMBER on the bridge."""
 
     def __init__(self, number, bridge, folder):
         super().__init__()

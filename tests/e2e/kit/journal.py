@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A client that keeps a journal of acknowledged requests and of the last request without a reply. The journal tells
-what the client's directory must contain, and what else it can contain, after the server is killed."""
+which contents the client's directory must have, and which others it can have, after the server is killed."""
 import copy
 import os
 import struct
@@ -233,7 +233,7 @@ class Journal:
             return
 
     def check(self):
-        """After the server was killed: compares the disk with the journal, and continues from what is on the disk.
+        """After the server was killed: compares the disk with the journal, and continues from the state of the disk.
         Returns the difference, or None."""
         actual = on_disk(self.path)
         expected = [self.names]
@@ -248,8 +248,7 @@ class Journal:
         return f"{self.path}: acknowledged {sorted(self.names)}, found {sorted(actual)}"
 
     def recover(self, address):
-        """Does what a client does after a restart of the server: sends uncommitted writes again, with the old
-        handles."""
+        """Acts as a client after a restart of the server: sends uncommitted writes again, with the old handles."""
         before, self.verifier = self.verifier, None
         self.connect(address)
         if self.unanswered is not None:

@@ -50,7 +50,7 @@ class Direction:
 
 
 def recut(captured, target, server_port):
-    """Writes to `target`; returns the number of stream bytes read."""
+    """Writes the new capture to `target`; returns the number of stream bytes read."""
     capture, directions, streams, total = Capture(target), {}, {}, 0
     for source, destination, sequence, flags, octets in tcp_segments(captured):
         sender = SERVER if source == server_port else CLIENT

@@ -211,7 +211,7 @@ TEST_P(DeviceTest, TheServersPortIsTakenWhileItsDeviceIsAway) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// Between two connections nothing waits for the device's events: the next connection attempt notices the removal.
+// Between two connections no thread waits for the device's events: the next connection attempt notices the removal.
 TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());

@@ -9,12 +9,12 @@ namespace rpcrdma::test {
 
 struct Held {
   static constexpr std::array<const char*, 5> kKinds{"qp", "cq", "mr", "pd", "cm_id"};
-  std::array<std::size_t, kKinds.size()> resources{};  ///< by kind, as `rdma resource show` lists them
-  std::size_t descriptors = 0;                         ///< in /proc/self/fd
+  std::array<std::size_t, kKinds.size()> resources{};  ///< number of each kind, as in `rdma resource show`
+  std::size_t descriptors = 0;                         ///< number of entries of /proc/self/fd
   friend bool operator==(const Held&, const Held&) = default;
 };
 
-/// Needs root, and the program `rdma`.
+/// The resources in use now. Needs root, and the program `rdma`.
 Held held();
 std::ostream& operator<<(std::ostream& out, const Held& held);
 

@@ -52,12 +52,12 @@ sums() { find build -type f \( -name '*.o' -o -name '*.a' -o -path 'build/bin/*'
 work_on() {
   mkdir -p $work "$2/work" && mount --bind "$2/work" $work && cd $work || return
   expect "git on $1 keeps all of the project" keep "$VM_OUT/$1.txt"
-  expect "it is built on $1" compile
-  expect "what was built on $1 works" try_out 2>/run/client.err # no terminal, no progress bar
+  expect "the project is built on $1" compile
+  expect "the programs built on $1 work" try_out 2>/run/client.err # no terminal, no progress bar
   sums >>"$VM_OUT/$1.txt"
   echo "$(find build -name '*.o' | wc -l) objects, $(du -sm . | cut -f 1) MB"
   cd / && umount $work
-  expect "all of it is removed on $1" rm -rf "${2:?}/work"
+  expect "the folder is removed on $1" rm -rf "${2:?}/work"
 }
 
 rm -f "$VM_OUT"/*.txt

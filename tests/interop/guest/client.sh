@@ -11,7 +11,7 @@ small_tree() {
   : >"$1/empty"
 }
 
-# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: FOLDER is what the server exports as URL; /run/tree is the input.
+# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: the server exports FOLDER as URL; /run/tree is the input.
 drive_client() {
   local url=$2 folder=$3
   client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:4}" # no terminal, no progress bar
@@ -19,9 +19,9 @@ drive_client() {
   printed() { same_output "quiet $*" <(cat); }
   expect 'ping' eval "quiet ping $url | grep -q answers"
   expect 'put -r' quiet put -r /run/tree "$url/tree"
-  expect 'what was put is identical' diff -r --no-dereference /run/tree "$folder/tree"
+  expect 'the copy on the server is identical' diff -r --no-dereference /run/tree "$folder/tree"
   expect 'get -r' quiet get -r "$url/tree" /run/back
-  expect 'what came back is identical' diff -r --no-dereference /run/tree /run/back
+  expect 'the copy from the server is identical' diff -r --no-dereference /run/tree /run/back
   expect 'cat' same_output "quiet cat $url/tree/big" /run/tree/big
   expect 'ls' same_output "quiet ls $url/tree/deep/er" <(ls /run/tree/deep/er | LC_ALL=C sort)
   expect 'ls -l' eval "quiet ls -l $url/tree | grep -q '5000001 .* big$'"
@@ -78,8 +78,8 @@ client_tests() {
     "$bin/interop_knfsd" --gtest_brief=1 --gtest_color=no --gtest_filter="$1"
 }
 
-# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: transfers what a capture is to show: bulk data in
-# both directions, a long reply, a long call. Leaves no files.
+# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: makes the transfers that a capture must show: bulk data
+# in both directions, a long reply, a long call. Leaves no files.
 client_for_the_capture() {
   local url=$2 folder=$3 file=$4
   client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar

@@ -8,7 +8,7 @@ device=$2 peers=("${@:3}")
 # Cases that are not run against the kernel's server.
 not_for_knfsd='chunk-lists/.*read|read-chunks/|long-calls/|limits/'
 
-# conform NAME ARGUMENT...: a MUST that fails is a result; only a peer that is gone fails the script.
+# conform NAME ARGUMENT...: a failed MUST is a result; the script fails only if the peer no longer answers.
 conform() {
   local name=$1 status=0
   "$bin/rpcrdma-conform" "$2" --patience 20 --junit "$VM_OUT/$name.xml" "${@:3}" >"$VM_OUT/$name.txt" 2>&1 || status=$?

@@ -40,10 +40,10 @@ test_programs() {
   copy=$!
   must 'put is in progress' vm_until $patience in_progress /srv/ours/file
   must "the server's device is removed during put" /run/control remove server
-  expect 'the server logs it once' vm_until $patience said 'is gone' 1
+  expect 'the server logs the removal once' vm_until $patience said 'is gone' 1
   expect 'the device comes back' /run/control add server
   expect 'put continues and succeeds' wait $copy
-  expect 'what was put is identical' cmp /run/file /srv/ours/file
+  expect 'the copy on the server is identical' cmp /run/file /srv/ours/file
   expect 'the same server listens again' eval "vm_until $patience said 'listening again at' 1 && kill -0 $nfsd"
 
   $client get $url/file /run/back 2>/run/client.err &
@@ -52,7 +52,7 @@ test_programs() {
   must "the client's device is removed during get" /run/control remove client
   expect 'the device comes back' /run/control add client
   expect 'get continues and succeeds' wait $copy
-  expect 'what came back is identical' cmp /run/file /run/back
+  expect 'the copy from the server is identical' cmp /run/file /run/back
   expect 'the server has released its resources' holds_no_more
 
   must 'the device that the server does not use is removed' /run/control remove client

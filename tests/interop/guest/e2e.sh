@@ -14,9 +14,9 @@ vm_ext4 /srv/e2e 900
 export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
-# The lists name test files, classes and methods. The selection `default` runs `programs` and `peers` without `later`:
-# there the device carries messages or data, or ends connections. `more` runs all others, except `host`: these tests
-# need no device, and run only outside of virtual machines (but links.sh runs `ipoib`).
+# The lists name test files, classes and methods. The selection `default` runs the tests of `programs` and `peers`, in
+# which the device carries messages or data, or ends connections, except the tests of `later`. `more` runs all others,
+# except those of `host`, which need no device and run only outside of virtual machines (but links.sh runs `ipoib`).
 host=(service_manager tirpc dissector ipoib)
 # The two lists take equally long.
 programs=(commands/MemoryExport trees lifecycle many_clients)

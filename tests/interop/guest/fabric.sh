@@ -5,7 +5,7 @@
 program=$1/bin/interop_fabric device=$2
 shift 2
 
-# Tests of what the two soft devices cannot do on Linux 6.1.
+# Tests of functions that the soft devices of Linux 6.1 lack.
 left_out=(
   # To the peer an abort looks like an orderly end; a receiver is not notified of a message that arrives too early.
   # VerbsTest has both tests, in the form that rdma_cm allows.
@@ -54,7 +54,7 @@ conformance() {
   RPCRDMA_TEST_VERBS_ADDRESS=$1 "$program" --gtest_brief=1 --gtest_color=no \
     --gtest_filter="$2-$(IFS=:; echo "${left_out[*]}")" "${@:3}" || status=1
 }
-# With IPv6 only the set-up of a connection differs; for the device all else is the same.
+# IPv6 differs for the device only in the set-up of a connection.
 if [[ -n ${VM_MORE-} ]]; then
   export RPCRDMA_TEST_CALLS=100000
   conformance "$VM_ADDRESS6" '*' "$@"

@@ -100,13 +100,13 @@ streams
 part NFS
 nfs_over_it
 part restart
-expect 'SIGTERM ends it with 0' eval "kill $right_ip && wait $right_ip"
-expect 'its device is gone' eval '! ip link show dev ipright 2>/dev/null'
+expect 'SIGTERM ends rpcrdma-ip with status 0' eval "kill $right_ip && wait $right_ip"
+expect 'the device of rpcrdma-ip is removed' eval '! ip link show dev ipright 2>/dev/null'
 start_right --mtu 2044
-expect 'it is reached again' vm_until $patience inside ping -q -c 1 -W 2 10.9.0.2
+expect 'the restarted rpcrdma-ip answers' vm_until $patience inside ping -q -c 1 -W 2 10.9.0.2
 expect 'the path MTU is learnt' vm_until $patience learns_mtu 2044
 expect 'no bad frames' test "$(counter $left_ip /run/left.err bad_frames)" = 0
-expect 'SIGTERM ends both with 0' eval "kill $left_ip $right_ip && wait $left_ip && wait $right_ip"
+expect 'SIGTERM ends both programs with status 0' eval "kill $left_ip $right_ip && wait $left_ip && wait $right_ip"
 tail -n 3 /run/left.err /run/right.err
 echo 0 >/proc/fs/nfsd/threads
 expect 'no RDMA resource is left' resources_are "$before"

@@ -126,7 +126,7 @@ mount_ours() {
   local options=vers=3,proto=rdma$six,port=20050,nolock,mountproto=tcp$six,mountvers=3,mountport=20051,mountaddr=${address%]}
   mount -t nfs -o "$options${2:+,$2}" "$1:/ours" /mnt
 }
-# mount_knfsd ADDRESS DIRECTORY: the kernel's client mounts what the kernel's server (vm_knfsd) exports at /run/knfsd.
+# mount_knfsd ADDRESS DIRECTORY: the kernel's client mounts the export of the kernel's server (vm_knfsd) at /run/knfsd.
 mount_knfsd() {
   modprobe -a rpcrdma nfsv3
   mkdir -p /run/knfsd

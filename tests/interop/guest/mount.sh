@@ -5,7 +5,7 @@
 # A large file is written, dropped from the cache, and read back.
 mount_large_file() {
   expect 'a large file is written' eval "cp $input/big /mnt/big && sync"
-  expect 'the server holds it' cmp "$input/big" /srv/ours/big
+  expect 'the server holds the same file' cmp "$input/big" /srv/ours/big
   drop_caches
   expect 'it is read back' cmp "$input/big" /mnt/big
   rm /mnt/big
@@ -23,7 +23,7 @@ mount_tree() {
   rm -rf /run/tree5000
 }
 
-# mount_fio SIZE: fio verifies what it has written, in blocks of many sizes.
+# mount_fio SIZE: fio verifies its own writes, in blocks of many sizes.
 mount_fio() {
   expect 'fio with verification' fio --name=verify --directory=/mnt --size="$1" --rw=randwrite --bsrange=512-1m \
     --bs_unaligned=1 --ioengine=psync --fallocate=none --verify=crc32c --do_verify=1 --verify_fatal=1 --end_fsync=1 \
@@ -75,7 +75,8 @@ mount_cycles() {
   for ((i = 0; i < $1; ++i)); do mount_ours "$address" && : >/mnt/cycle && rm /mnt/cycle && umount /mnt || return 1; done
 }
 
-# Transfers what a capture is to show: bulk data in both directions, long replies. No piece of the data fits inline.
+# Makes the transfers that a capture must show: bulk data in both directions, long replies. No piece of the data fits
+# inline.
 mount_for_the_capture() {
   must 'mount for the capture' mount_ours "$address" rsize=65536,wsize=65536
   head -c $((23 * 65536)) "$input/big" >/mnt/bulk && sync
@@ -101,7 +102,7 @@ mount_captured() {
 # mount_everything: runs the checks of every mount, and stops the server.
 mount_everything() {
   must 'mount' mount_ours "$address"
-  expect 'its transport' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"
+  expect 'the mount uses RDMA and transfers of 1 MiB' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"
   mount_large_file
   mount_tree
   mount_fio 12m

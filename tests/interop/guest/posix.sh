@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What programs observe through the kernel's client: the same lines on rpcrdma-nfsd as on the kernel's server.
+# Programs print the same lines through the kernel's client on rpcrdma-nfsd as on the kernel's server.
 #   scripts/vm run tests/interop/guest/posix.sh BUILD_FOLDER [GROUP]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 shift
@@ -17,10 +17,10 @@ check_on() {
 }
 
 # differences: the lines that rpcrdma-nfsd prints and the kernel's server does not. Leaves out lines that the local file
-# system prints as well: there the kernel's server does less than a local file system.
+# system prints as well: in these cases the kernel's server supports less than a local file system.
 differences() {
   diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt" | sed -n '/^+++/d;s/^+//p' >/run/differ
-  grep -Fxf "$VM_OUT/local.txt" /run/differ | sed 's/^/as the file system itself, not as the kernel: /'
+  grep -Fxf "$VM_OUT/local.txt" /run/differ | sed 's/^/as on the local file system, unlike the server of the kernel: /'
   ! grep -vFxf "$VM_OUT/local.txt" /run/differ
 }
 

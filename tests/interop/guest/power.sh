@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The power fails right after a reply: every change that the server has confirmed is on the disk. The kernel is kept from
-# writing back by itself, so that a copy of the disk holds only what the server has synchronized; a file system with a
-# journal replays it, one without is repaired by fsck, and then the copy must have the change.
+# The power fails right after a reply: every change that the server has confirmed is on the disk. The kernel is kept
+# from writing back by itself, so that a copy of the disk holds only the data that the server has synchronized. The
+# journal is replayed, or fsck repairs a file system without a journal; then the copy must have the change.
 #   scripts/vm run tests/interop/guest/power.sh BUILD_FOLDER [journal|plain|async]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 image=/run/vm/_srv_ours.img

@@ -35,7 +35,7 @@ mount_invalidation() {
   remote=$(traced xprtrdma_mr_reminv) locally=$(traced xprtrdma_mr_localinv)
   echo "invalidated by our server: $remote, by the kernel's client itself: $locally"
   expect "the kernel's client accepts remote invalidation" test "$remote" -ge 128
-  expect 'and invalidates nothing itself' test "$locally" -eq 0
+  expect "the kernel's client invalidates nothing itself" test "$locally" -eq 0
   rm /mnt/remote
   expect 'umount' umount /mnt
 }
@@ -43,7 +43,7 @@ mount_invalidation() {
 mount_over_ipv6() {
   start_nfsd "$fabric" "[$left6]" $few
   must 'mount over IPv6' mount_ours "[$left6]"
-  expect 'its transport' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'proto=rdma6'"
+  expect 'the mount uses RDMA over IPv6' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'proto=rdma6'"
   expect 'write' dd if="$input/big" of=/mnt/six bs=1M count=16 conv=fsync status=none
   drop_caches
   expect 'read' cmp -n $((16 << 20)) "$input/big" /mnt/six
@@ -78,7 +78,7 @@ knfsd_invalidation() {
   remote=$(traced 'inv_rkey=0x0*[1-9a-f]') all=$(traced ' rxe_invalidate_mw: ')
   echo "invalidated by the kernel's server: $remote, in all: $all"
   expect "the kernel's server invalidates windows of our client" test "$remote" -ge 100
-  expect 'and our client only those of the long call' test "$all" -eq $((remote + 2))
+  expect 'our client invalidates only the windows of the long call' test "$all" -eq $((remote + 2))
 }
 
 # killed_in_mid_transfer TARGET CLIENT_ARGUMENT...: kills the client once TARGET holds more than 1,000 KiB.
@@ -86,7 +86,7 @@ killed_in_mid_transfer() {
   local target=$1
   shift
   "$bin/rpcrdma-nfs" --fabric verbs --root-handle 0100010000000000 "$@" 2>/dev/null &
-  expect "$1 is on its way" vm_until $patience eval "((\$(du -sk '$target' 2>/dev/null | cut -f 1) + 0 > 1000))"
+  expect "$1 is in progress" vm_until $patience eval "((\$(du -sk '$target' 2>/dev/null | cut -f 1) + 0 > 1000))"
   kill -KILL $!
   wait $! 2>/dev/null
 }
@@ -96,7 +96,7 @@ server_goes() {
   local file=$4
   $client "$3" "$1" "$2" 2>>/run/client.err &
   local copy=$!
-  expect "$3 is on its way" vm_until $patience eval "du -sk '$2' '$file' 2>/dev/null | awk '\$1 > 1000 { n = 1 } END { exit !n }'"
+  expect "$3 is in progress" vm_until $patience eval "du -sk '$2' '$file' 2>/dev/null | awk '\$1 > 1000 { n = 1 } END { exit !n }'"
   rpc.nfsd 0
   expect "$3 waits" kill -0 "$copy"
   rpc.nfsd 4 && echo 'rdma 20049' >/proc/fs/nfsd/portlist

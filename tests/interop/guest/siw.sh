@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs on siw: the kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; the
-# two fabrics mixed; a device that is removed and comes back; a low limit of locked memory; servers that say nothing; devices
+# two fabrics mixed; a device that is removed and comes back; a low limit of locked memory; silent servers; devices
 # that cannot be used; and the kernel's server for a client outside. In the virtual machine:
 #   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|memory|silent|closed|mounts|knfsd|connections|outside]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -83,7 +83,7 @@ part_memory() {
     expect "copy $i ends" wait "${copies[i - 1]}"
     expect "copy $i is identical" cmp /run/file "/srv/ours/file$i"
   done
-  expect 'what comes back is identical' eval '$client get $url/file1 /run/back 2>/run/client.err && cmp /run/file /run/back'
+  expect 'the copies from the server are identical' eval '$client get $url/file1 /run/back 2>/run/client.err && cmp /run/file /run/back'
   echo "refusals: $(grep -c 'cannot register' /run/nfsd.err) lines"
   expect 'refusals are few lines' eval "((\$(grep -c 'cannot register' /run/nfsd.err) <= 8))"
   stop_nfsd
@@ -178,9 +178,9 @@ part_outside() {
   : >"$VM_OUT/ready"
   expect 'the client outside has done what the capture is to show' vm_until $patience test -e "$VM_OUT/shown"
   stop_capture
-  expect 'its symbolic link of 4,000 bytes is intact' test "$(readlink /srv/knfsd/long)" = "$long_target"
+  expect "the client's symbolic link of 4,000 bytes is intact" test "$(readlink /srv/knfsd/long)" = "$long_target"
   expect 'the client outside is done' vm_until $patience test -e "$VM_OUT/done"
-  expect 'its tree is identical' diff -r --no-dereference "$input/small" /srv/knfsd/outside
+  expect "the client's tree is identical" diff -r --no-dereference "$input/small" /srv/knfsd/outside
 }
 
 vm_siw || vm_die 'no siw'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# RPC-over-RDMA version two where the kernel, which has version one alone, is the peer: both programs with
+# RPC-over-RDMA version two where the kernel, which supports only version one, is the peer: both programs with
 # --rdma-version auto. In the virtual machine:
 #   scripts/vm run [--siw] tests/interop/guest/versions.sh BUILD_FOLDER rxe|siw
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -32,7 +32,7 @@ part_fallback() {
   rpc.nfsd 0
   before=$(calls_served)
   rpc.nfsd 4 && echo 'rdma 20049' >/proc/fs/nfsd/portlist
-  expect 'it answers again on a new connection' vm_until $patience serves_more_than "$before"
+  expect 'the server answers again on a new connection' vm_until $patience serves_more_than "$before"
   expect 'the client is still at work' kill $ping
   wait $ping
   stop_capture

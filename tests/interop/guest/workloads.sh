@@ -45,6 +45,6 @@ expect 'umount' umount /mnt
 stop_nfsd
 part compared
 cat "$VM_OUT/ours.txt"
-expect 'what came out is the same' diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt"
+expect 'the results are the same' diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt"
 part end
 finish

@@ -18,7 +18,7 @@ constexpr std::uint32_t kNfs = 100003;
 constexpr std::uint32_t kAuthSys = 1;
 constexpr std::uint32_t kLookup = 3;
 constexpr std::uint32_t kRead = 6;
-constexpr std::size_t kReplyHeader = 24;  // of an accepted, successful reply without verifier
+constexpr std::size_t kReplyHeader = 24;  // bytes of the header of an accepted, successful reply without verifier
 
 /// One connection to the server, with a message buffer for each direction.
 class Peer : public testing::Test {

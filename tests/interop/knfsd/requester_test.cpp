@@ -57,7 +57,7 @@ class RequesterTest : public testing::Test {
   transport::Requester::Counters before_;
 };
 
-// [8797-4.1-d]
+// [8797-4.1-d] The requester does not invalidate the handle that the server has invalidated.
 TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
   const auto found = call<nfs3::Lookup>({nfs::to_wire(root_, "numbers")});
   const nfs::FileHandle file = nfs::from_wire(found->LOOKUP3res_u.resok.object);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a check reports its outcome."""
+"""Functions with which checks report their outcomes."""
 import contextlib
 import errno
 import hashlib

@@ -4,7 +4,7 @@
 
     troubles.py FOLDER full             FOLDER has room for less than 40 MiB
     troubles.py FOLDER quota            user 1000 may have 2 MiB and 20 files in FOLDER
-    troubles.py FOLDER failing COMMAND  `COMMAND fail` makes FOLDER's disk fail, `COMMAND mend` ends that"""
+    troubles.py FOLDER failing COMMAND  `COMMAND fail` makes FOLDER's disk fail, `COMMAND mend` repairs it"""
 import os
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def filled(name, mebibytes):
 
 
 def made(folder, count):
-    """How many of `count` files can be created, and the error of the next."""
+    """How many of `count` files can be created, and the error for the next file."""
     for number in range(count):
         done = outcome(try_open, f"{folder}/{number}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         if done != "ok":

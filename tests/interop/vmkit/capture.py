@@ -60,7 +60,7 @@ class Packet:
         return protocol in self.protocols.split(":")
 
     def connection(self):
-        """What identifies the connection: the number of the TCP stream, or the receiving queue pair of InfiniBand."""
+        """The identifier of the connection: the number of the TCP stream, or the receiving queue pair of InfiniBand."""
         return self.stream, self.pair
 
     def malformed(self):
@@ -86,7 +86,7 @@ def decoded(path, tcp_port=None):
 
 def some(case, packets, what, condition):
     if not any(condition(packet) for packet in packets):
-        case.fail("\n".join([f"{what} is not among", *map(repr, packets[:200])]))
+        case.fail("\n".join([f"{what}: no packet of this kind; the packets:", *map(repr, packets[:200])]))
 
 
 def check(case, packets):
@@ -101,7 +101,7 @@ def check(case, packets):
     some(case, packets, "READ with a Write chunk", lambda p: p.is_call(READ))
     some(case, packets, "a call with a Read chunk",
          lambda p: p.number("message") == MSG and p.number("reads") == 1 and p.read_positions() - {0})
-    some(case, packets, "WRITE with the data of one", lambda p: p.is_put_together(WRITE))
+    some(case, packets, "WRITE with the data of a Read chunk", lambda p: p.is_put_together(WRITE))
     case.assertFalse([packet for packet in packets if packet.is_call(WRITE)])
     # Linux does not survive calls that have both Read and Write chunks.
     case.assertFalse([packet for packet in packets if packet.number("reads") and packet.number("writes")])
@@ -116,7 +116,7 @@ def check_long_call(case, packets):
     some(case, packets, "a Position-Zero Read chunk",
          lambda p: p.number("message") == NOMSG and p.number("reads") and p.read_positions() == {0} and
          p.lists()[1:] == (0, 0))
-    some(case, packets, "SYMLINK put together of it", lambda p: p.is_put_together(SYMLINK))
+    some(case, packets, "SYMLINK assembled from a Position-Zero Read chunk", lambda p: p.is_put_together(SYMLINK))
 
 
 def check_fallback(case, packets):

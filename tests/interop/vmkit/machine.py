@@ -15,7 +15,7 @@ BUILD = os.environ["RPCRDMA_BUILD"]
 class Machine(unittest.TestCase):
     """The base of the suites. self.out gets the guest's files, self.input is a folder that the guest can read."""
 
-    timeout_s = 300  # of ctest; that of the machine is a little shorter
+    timeout_s = 300  # the limit of ctest; the limit of the machine is a little shorter
     label = "vm"  # "vm-more": only on demand
     more = False  # True: includes checks that take too long for every run (VM_MORE=1 in the guest)
     memory_mib = 3072

@@ -156,7 +156,7 @@ TEST_F(ConfigTest, ErrorsInExportsToo) {
   begins("memory = true\nname='/m'\nsize = 0\n", "7: size: ");
   begins("directory = '/b'\nclients = ['10.0.0.0/8',\n'10.0.0.0/33']\n", "7: clients: not an address");
   // An empty list is refused, because it would mean all clients.
-  begins("directory = '/b'\nclients = []\n", "6: clients: not a list, or an empty one");
+  begins("directory = '/b'\nclients = []\n", "6: clients: not a list, or an empty list");
   begins("directory = '/b'\nsquash = 'no'\n", "6: squash: ");
   begins("directory = '/b'\nanonuid = -1\n", "6: anonuid: ");
   begins("directory = '/b'\nreadonly = true\n", "6: unknown key 'readonly' of an export");

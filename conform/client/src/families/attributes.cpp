@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attributes and handles that no file has.
+// Attributes and handles that are unusual or invalid.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {

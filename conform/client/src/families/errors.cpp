@@ -5,7 +5,7 @@
 namespace rpcrdma::conform::client {
 namespace {
 
-/// Answers a call with an RDMA_ERROR of these words.
+/// Answers a call with an RDMA_ERROR in which `rest` follows rdma_proc.
 void refuse(Link& link, const Call& call, const std::vector<std::uint32_t>& rest) {
   Reply reply = refusal(call, link.setup().credits);
   Out out;

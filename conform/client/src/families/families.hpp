@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The families of cases, one source each. To add a family: a function here, its source, a line in add_families().
+// The families of cases, one source each. To add a family, add a function here, a source, and a line in add_families().
 #include "trial.hpp"
 
 namespace rpcrdma::conform::client {
@@ -8,7 +8,7 @@ namespace rpcrdma::conform::client {
 /// The cases of one family, each of which has a Trial.
 class ClientFamily {
  public:
-  using Body = std::function<void(Trial&)>;  ///< a case as its author writes it
+  using Body = std::function<void(Trial&)>;  ///< the code of a case
   ClientFamily(Suite& suite, Stage& stage, std::string name) : suite_(suite), stage_(stage), name_(std::move(name)) {}
 
   void must(std::string name, std::string rules, std::string sends, std::string required, Body body) {
@@ -21,7 +21,7 @@ class ClientFamily {
     add(Level::robustness, name, std::move(rules), std::move(sends), std::move(required), std::move(body));
   }
   void add(Level level, const std::string& name, std::string rules, std::string sends, std::string required, Body body);
-  /// A case without a run of the command.
+  /// Adds a case that does not run the command.
   void add_plain(Level level, const std::string& name, std::string rules, std::string sends, std::string required,
                  std::function<void(Record&, const Stage&)> body);
 
@@ -34,7 +34,7 @@ class ClientFamily {
 /// Makes a family of this name.
 using MakeFamily = std::function<ClientFamily(const char* name)>;
 
-// What is required in many cases, in words for the report.
+// Requirements that many cases share, in words for the report.
 inline constexpr const char* kSucceeds = "the message is discarded: the command succeeds";
 inline constexpr const char* kCopes = "the command succeeds or fails; it reports success only if the files are right";
 inline constexpr const char* kFails = "the command fails";
@@ -62,7 +62,7 @@ void add_data(const MakeFamily& make);
 void add_limits(const MakeFamily& make);
 void add_always(const MakeFamily& make);
 
-/// All of them. The family "always" is the last, as it reports on the messages of all others.
+/// Adds all families. The family "always" is the last, as it reports on the messages of all other cases.
 void add_families(Suite& suite, Stage& stage);
 
 }  // namespace rpcrdma::conform::client

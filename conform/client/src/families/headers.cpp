@@ -26,7 +26,7 @@ Bytes cut(const Reply& reply, std::size_t size) {
   return out;
 }
 
-/// The four fixed words, then these.
+/// A header: the four fixed words, then `rest`.
 Bytes words(const Reply& reply, std::uint32_t procedure, std::initializer_list<std::uint32_t> rest) {
   return Out().words({reply.header.xid, 1, 32, procedure}).words(rest).bytes();
 }

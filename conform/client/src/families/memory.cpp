@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Access to the client's memory beyond what it offers, and after a call has ended (RFC 8166 sections 4.4.1 and 8.1).
-// The server grants one credit: when a call arrives, the client has received the reply to the call before it.
+// Access to memory that the client does not offer, or that a finished call offered (RFC 8166 sections 4.4.1 and 8.1).
+// The server grants one credit, so that when a call arrives, the client has received the reply to the previous call.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
 namespace {
 
-/// When the second call after the one that `when` chooses arrives, `access` uses a segment of the chosen call.
+/// `when` chooses a call, and `choose` a segment of it. When the second call after that one arrives, `access` uses the
+/// segment.
 void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choose,
                std::function<void(Link&, const RdmaSegment&)> access) {
   struct Later {
@@ -16,7 +17,7 @@ void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choo
   };
   const auto later = std::make_shared<Later>();
   t.setup().credits = 1;
-  t.setup().private_data = encode(PrivateData{});  // no invalidation: the client has to do it
+  t.setup().private_data = encode(PrivateData{});  // without R, the client itself invalidates
   t.observe([=, &t](Link& link, const Call& call) {
     if (later->segment && later->link == &link && call.number == later->number + 2) {
       t.happened();
@@ -35,7 +36,7 @@ void write_garbage(Link& link, const RdmaSegment& segment) {
   link.write({segment.handle, segment.offset, Bytes(std::min(segment.length, 4096u), std::byte{0xee})});
 }
 
-/// The RDMA Read must fail. It may end the connection; the files must be right all the same.
+/// The RDMA Read must fail. The connection may end, but the files must be right.
 std::function<void(Link&, const RdmaSegment&)> must_not_read(Trial& t, const char* what) {
   return [&t, what](Link& link, const RdmaSegment& segment) {
     link.read(std::min(segment.length, 4096u), segment.handle, segment.offset, [&t, what](bool good) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names in listings that lead out of the directory, or that no file system allows. Each case adds one to the last page
-// of every listing of the export's root.
+// Names in listings that lead out of the directory, or that no file system allows. Each case adds one such name to the
+// last page of every listing of the export's root.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
 namespace {
 
-constexpr std::uint64_t kShort = 3, kFolder = 6;  // as export.cpp numbers them
+constexpr std::uint64_t kShort = 3, kFolder = 6;  // ids of the file "short" and the directory "folder" in export.cpp
 
-/// Adds an entry for a file of the export after the others.
+/// Appends an entry that refers to the object `id` of the export.
 void add_entry(Listing& page, std::string name, std::uint64_t id = kShort, std::uint32_t type = nfs::kRegular) {
   Entry entry{
       .fileid = id, .name = std::move(name), .cookie = 1000 + page.entries.size(), .handle = Export::handle_of(id)};
@@ -58,7 +58,7 @@ void add_names(const MakeFamily& make) {
       t.hooks().listing = [&](Listing& page) {
         if (page.directory == Export::kRoot && page.eof) add_entry(page, entry, id, type);
       };
-      // An entry with the name of another file may replace it.
+      // If two entries have the same name, a client may keep either of the files.
       const bool replaces = entry == "odd" || entry == "folder";
       replaces ? t.ends() : t.stays_intact();
     });
@@ -66,7 +66,7 @@ void add_names(const MakeFamily& make) {
   for (const NameRow& row : rows)
     add(row.name, std::string("a file whose name is: ") + row.sends, row.entry, kShort, nfs::kRegular);
   add("folder-parent", "a directory whose name is: ../escaped", "../escaped", kFolder, nfs::kDirectory);
-  add("folder-dot-dot", "a directory whose name is: .., a second time", "..", kFolder, nfs::kDirectory);
+  add("folder-dot-dot", "a second directory with the name ..", "..", kFolder, nfs::kDirectory);
   add("folder-empty", "a directory without a name", "", kFolder, nfs::kDirectory);
   family.robust("absolute", "", "a file whose name is an absolute path", required, [](Trial& t) {
     t.hooks().listing = [&](Listing& page) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Write lists in replies that are not what was offered or written (RFC 8166 sections 3.4.6 and 4.3.2).
+// Write lists in replies that differ from the offered list or from the data written (RFC 8166 sections 3.4.6 and
+// 4.3.2).
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
@@ -86,7 +87,7 @@ void add_write_chunks(const MakeFamily& make) {
   family.must("inline-instead", "8166-6.1-d",
               "READ data inline in all replies that are short enough, the Write chunk unused",
               "the READ ends with an error: the command fails", [](Trial& t) {
-                // A size that makes the client ask for more than fits inline.
+                // Makes the client READ more than fits inline.
                 t.hooks().attributes.prepare([](FileAttributes& a) {
                   if (a.type == nfs::kRegular) a.size = 65536;
                 });
@@ -111,7 +112,7 @@ void add_write_chunks(const MakeFamily& make) {
 
 namespace {
 
-/// Sends a short reply as a long one.
+/// Turns a short reply into a long reply.
 void make_long(Reply& reply, const RdmaSegment& offered) {
   if (reply.header.procedure == kNomsg) return;
   reply.unchanged = !reply.is_msg() || reply.message.size() > offered.length;

@@ -17,7 +17,7 @@ Bytes with_lists(const Outgoing& call, const std::vector<std::uint32_t>& words) 
 
 void malformed(ServerFamily& family, const char* name, const char* rule, const char* sends,
                std::vector<std::uint32_t> words) {
-  family.must(name, rule, sends, "ERR_CHUNK with the XID of the call; the connection stays",
+  family.must(name, rule, sends, "ERR_CHUNK with the XID of the call; the connection stays open",
               [words = std::move(words)](Session& s) {
                 const Outgoing call = s.null();
                 s.connection();
@@ -57,7 +57,7 @@ std::vector<std::uint32_t> repeated(std::initializer_list<std::uint32_t> first, 
 
 /// A message without payload, so that the list runs into the end of the message.
 void endless(ServerFamily& family, const char* name, const char* sends, std::vector<std::uint32_t> words) {
-  family.must(name, "8166-4.5.2-a", sends, "ERR_CHUNK with the XID of the call; the connection stays",
+  family.must(name, "8166-4.5.2-a", sends, "ERR_CHUNK with the XID of the call; the connection stays open",
               [words = std::move(words)](Session& s) {
                 s.connection();
                 const std::uint32_t xid = s.new_xid();
@@ -100,7 +100,7 @@ void add_positions(ServerFamily& family) {
   for (const std::uint32_t position : {1u, 2u, 3u, 30u, 38u, 41u, 0xffffffffu})
     family.must(fmt::format("position-{}", position), "8166-3.4.5-b 8166-4.5.2-a",
                 fmt::format("a Read segment with position {}, which is not a multiple of four", position),
-                "ERR_CHUNK; the connection stays", [position](Session& s) {
+                "ERR_CHUNK; the connection stays open", [position](Session& s) {
                   Outgoing call = s.null();
                   call.header.lists.reads = {{position, s.readable(Bytes(4)).segment()}};
                   s.send(call);
@@ -108,7 +108,7 @@ void add_positions(ServerFamily& family) {
                   s.expect_alive();
                 });
   family.must("position-behind-the-message", "8166-4.5-b", "a Read chunk at a position far beyond the end of the call",
-              "the call is refused; the connection stays", [](Session& s) {
+              "the call is refused; the connection stays open", [](Session& s) {
                 Outgoing call = s.null();
                 call.header.lists.reads = {{4000, s.readable(Bytes(4)).segment()}};
                 s.send(call);
@@ -116,7 +116,7 @@ void add_positions(ServerFamily& family) {
                 s.expect_alive();
               });
   family.must("position-within-the-call-header", "8166-6.1-b 8166-4.5-b",
-              "a Read chunk at the program number of the call", "the call is refused; the connection stays",
+              "a Read chunk at the program number of the call", "the call is refused; the connection stays open",
               [](Session& s) {
                 Outgoing call = s.null();
                 call.header.lists.reads = {{12, s.readable(Bytes(4)).segment()}};
@@ -126,7 +126,8 @@ void add_positions(ServerFamily& family) {
               });
 }
 
-/// The chunks come back unused, each with as many segments as before.
+/// Calls NULL with a Write chunk for each entry of `segments`. The chunks must come back unused, with the same numbers
+/// of segments.
 void unused(Session& s, const std::vector<std::size_t>& segments) {
   Outgoing call = s.null();
   for (const std::size_t count : segments) {
@@ -163,14 +164,15 @@ void add_unused(ServerFamily& family) {
   family.must("empty-lists", "8166-4.2.4-b", "a NULL call without chunks", "the call is executed",
               [](Session& s) { s.expect_alive(); });
   family.must("unused-reply-chunk", "8166-4.3.3-c", "a NULL call with a Reply chunk of two segments",
-              "the Reply chunk comes back with both segments; their lengths say what was written", [](Session& s) {
+              "the Reply chunk comes back with both segments; their lengths match the data written", [](Session& s) {
                 Outgoing call = s.null();
                 const Memory& memory = s.writable(2000);
                 call.header.lists.reply = memory.split({500, 1500});
                 s.send(call);
                 const Message message = s.answer_to(call.xid());
                 Record::expect(message.header.lists.reply.has_value(), "the Reply chunk does not come back");
-                Record::expect(message.header.lists.reply->size() == 2, "it does not have two segments");
+                Record::expect(message.header.lists.reply->size() == 2,
+                               "the Reply chunk that came back does not have two segments");
                 const std::uint64_t length = length_of(*message.header.lists.reply);
                 const bool inline_reply = message.header.procedure == kMsg;
                 Record::expect(inline_reply == (length == 0), fmt::format("{} bytes in the Reply chunk", length));
@@ -198,7 +200,7 @@ void add_chunk_lists(const MakeFamily& make) {
   add_endless(family);
   add_positions(family);
   family.robust("zero-length-read-segment", "", "a NULL call with a Read segment of length zero at its end",
-                "the call is answered; the connection stays", [](Session& s) {
+                "the call is answered; the connection stays open", [](Session& s) {
                   Outgoing call = s.null();
                   call.header.lists.reads = {{call.end(), {0x1234, 0, 0}}};
                   s.send(call);
@@ -206,7 +208,7 @@ void add_chunk_lists(const MakeFamily& make) {
                   s.expect_alive();
                 });
   family.robust("segment-that-wraps", "", "a NULL call with a Write segment whose end exceeds 2^64",
-                "the call is answered; the connection stays", [](Session& s) {
+                "the call is answered; the connection stays open", [](Session& s) {
                   Outgoing call = s.null();
                   call.header.lists.writes = {{{0x1234, 8192, 0xfffffffffffff000}}};
                   s.send(call);

@@ -68,7 +68,7 @@ void add_errors(const MakeFamily& make) {
                 s.expect_alive();
               });
   family.must("many-in-a-row", "8166-4.5-b", "100 wrong messages, one after the other",
-              "an error for each; the connection stays", [](Session& s) {
+              "an error for each; the connection stays open", [](Session& s) {
                 s.connection();
                 for (int i = 0; i < 100; ++i) {
                   const std::uint32_t xid = s.new_xid();
@@ -78,7 +78,7 @@ void add_errors(const MakeFamily& make) {
                 s.expect_alive();
               });
   family.must("beside-good-calls", "8166-4.5-b 8166-4.5-d", "a wrong message between two NULL calls, all at once",
-              "an error with the XID of the wrong one, and two replies", [](Session& s) {
+              "an error with the XID of the wrong message, and two replies", [](Session& s) {
                 if (s.connection().granted() < 3) Record::skip("the server grants fewer than 3 credits");
                 const Outgoing first = s.null(), last = s.null();
                 const std::uint32_t bad = s.new_xid();
@@ -92,27 +92,28 @@ void add_errors(const MakeFamily& make) {
                 }
               });
   family.must("never-to-an-error", "8166-4.2.4-d", "a NULL call, then RDMA_ERROR with its XID after its reply",
-              "nothing; the connection stays", [](Session& s) {
+              "nothing; the connection stays open", [](Session& s) {
                 const Outgoing call = s.null();
                 s.call(call);
                 s.send(encode(RdmaHeader{.xid = call.xid(), .procedure = kError, .lists = {}, .error = kErrChunk}));
                 s.expect_silence();
               });
-  family.should("resent-after-a-fatal-chunk", "8166-4.5.3-a",
-                "a long call whose chunk cannot be read, which ends the connection; the same again on a new one",
-                "the second time ERR_CHUNK, and the connection stays", [](Session& s) {
-                  RdmaHeader header{.xid = s.new_xid(), .procedure = kNomsg};
-                  header.lists.reads = {{0, {0xdeadbeef, 40, 0}}};
-                  s.connection();
-                  s.send(encode(header));
-                  Connection& first = s.connection();
-                  s.network().wait([&] { return first.ended() || first.has_messages(); }, s.network().patience);
-                  if (!first.ended()) Record::skip("the connection does not end the first time");
-                  s.connect_and_call();
-                  s.send(encode(header));
-                  s.expect_err_chunk(header.xid);
-                  s.expect_alive();
-                });
+  family.should(
+      "resent-after-a-fatal-chunk", "8166-4.5.3-a",
+      "a long call whose chunk cannot be read, which ends the connection; the same call again on a new connection",
+      "the second time ERR_CHUNK, and the connection stays open", [](Session& s) {
+        RdmaHeader header{.xid = s.new_xid(), .procedure = kNomsg};
+        header.lists.reads = {{0, {0xdeadbeef, 40, 0}}};
+        s.connection();
+        s.send(encode(header));
+        Connection& first = s.connection();
+        s.network().wait([&] { return first.ended() || first.has_messages(); }, s.network().patience);
+        if (!first.ended()) Record::skip("the connection does not end the first time");
+        s.connect_and_call();
+        s.send(encode(header));
+        s.expect_err_chunk(header.xid);
+        s.expect_alive();
+      });
 }
 
 }  // namespace rpcrdma::conform

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The families of cases, one source each. To add a family: a function here, its source, a line in add_families().
+// The families of cases, one source each. To add a family, add a function here, a source, and a line in add_families().
 #include "session.hpp"
 
 namespace rpcrdma::conform {
 
 using ServerFamily = Family<Session>;
-/// Makes a family whose cases have a Session each.
+/// Makes a family. Each of its cases gets a Session.
 using MakeFamily = std::function<ServerFamily(const char* name)>;
 
 void add_private_data(const MakeFamily& make);
@@ -29,7 +29,7 @@ void add_stalls(const MakeFamily& make);
 void add_reconnect(const MakeFamily& make);
 void add_always(const MakeFamily& make);
 
-/// All of them. The family "always" is the last, as it reports on the messages of all others.
+/// Adds all families. The family "always" is the last, as it reports on the messages of all other cases.
 void add_families(const MakeFamily& make);
 
 }  // namespace rpcrdma::conform

@@ -10,7 +10,7 @@ namespace {
 void add_short(ServerFamily& family) {
   for (const std::size_t size : {0u, 1u, 4u, 8u, 12u, 16u, 20u, 24u, 27u})
     family.must(fmt::format("truncated-to-{}", size), "8166-4.5-a", fmt::format("a call cut short to {} bytes", size),
-                "the message is discarded, the connection stays", [size](Session& s) {
+                "the message is discarded, the connection stays open", [size](Session& s) {
                   s.connection();
                   const Bytes message = s.null().bytes();
                   s.send(View(message).first(size));
@@ -51,7 +51,7 @@ void add_versions(ServerFamily& family) {
 void add_procedures(ServerFamily& family) {
   for (const std::uint32_t procedure : {5u, 6u, 255u, 0xffffffffu})
     family.must(fmt::format("procedure-{}", procedure), "8166-4.5.2-a",
-                fmt::format("a call with rdma_proc {}", procedure), "ERR_CHUNK; the connection stays",
+                fmt::format("a call with rdma_proc {}", procedure), "ERR_CHUNK; the connection stays open",
                 [procedure](Session& s) {
                   Outgoing call = s.null();
                   call.header.procedure = procedure;
@@ -71,7 +71,7 @@ void add_procedures(ServerFamily& family) {
                 });
   const auto silent = [&family](const char* name, const char* rule, const char* sends,
                                 std::initializer_list<std::uint32_t> words) {
-    family.must(name, rule, sends, "the message is discarded, the connection stays",
+    family.must(name, rule, sends, "the message is discarded, the connection stays open",
                 [words = std::vector<std::uint32_t>(words)](Session& s) {
                   s.connection();
                   Out message;

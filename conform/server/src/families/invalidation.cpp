@@ -11,7 +11,7 @@ namespace {
 
 Setup with_flag(std::uint8_t flags) { return {.private_data = encode(PrivateData{.flags = flags})}; }
 
-/// A connection on which both sides have set R; skips if there is none.
+/// Makes a connection on which both sides have set R; skips the case if that is impossible.
 void agreed(Session& s) {
   if (!s.network().fabric->capabilities().remote_invalidation)
     Record::skip("this fabric cannot be invalidated remotely");
@@ -125,19 +125,19 @@ void add_invalidation(const MakeFamily& make) {
   ServerFamily family = make("invalidation");
   add_plain(family);
   add_own(family);
-  family.robust("by-the-client", "8166-8.1-a", "Send with Invalidate of a handle that the server never gave",
+  family.robust("by-the-client", "8166-8.1-a", "Send with Invalidate of a handle that the server never advertised",
                 "the connection ends, or the call is answered; the server stays healthy", [](Session& s) {
                   Connection& connection = s.connection();
                   connection.send(s.null().bytes(), 0xdeadbeef);
                   s.network().wait([&] { return connection.ended() || connection.has_messages(); },
                                    s.network().patience);
                 });
-  family.must("write-to-the-server", "8166-8.1-a", "an RDMA Write to a handle that the server never gave",
+  family.must("write-to-the-server", "8166-8.1-a", "an RDMA Write to a handle that the server never advertised",
               "the connection ends", [](Session& s) {
                 s.connection().write(pattern(100, 1), 0xdeadbeef, 0);
                 s.expect_end();
               });
-  family.must("read-from-the-server", "8166-8.1-a", "an RDMA Read of a handle that the server never gave",
+  family.must("read-from-the-server", "8166-8.1-a", "an RDMA Read of a handle that the server never advertised",
               "the connection ends", [](Session& s) {
                 s.connection().read(4096, 0xdeadbeef, 0);
                 s.expect_end();

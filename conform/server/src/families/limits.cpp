@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// More than a server needs to support: it may refuse, but must keep serving (RFC 8267 section 6.4.2, RFC 8166
-// section 8.1.4).
+// Requests beyond the sizes that a server needs to support. The server may refuse them, but must keep serving (RFC 8267
+// section 6.4.2, RFC 8166 section 8.1.4).
 #include <fmt/format.h>
 
 #include "families/families.hpp"
@@ -23,7 +23,8 @@ std::size_t segments_that_fit(Session& s, std::size_t most) {
 }
 
 void add_segments(ServerFamily& family) {
-  const char* const required = "the call is executed, or refused by ERR_CHUNK or GARBAGE_ARGS; the connection stays";
+  const char* const required =
+      "the call is executed, or refused by ERR_CHUNK or GARBAGE_ARGS; the connection stays open";
   for (const std::size_t most : {16u, 64u, 1000u}) {
     family.should(fmt::format("write-chunk-of-{}", most), "8267-6.4.2-b",
                   fmt::format("a NULL call with a Write chunk of {} segments, or as many as fit", most), required,
@@ -77,7 +78,7 @@ void add_large_sizes(ServerFamily& family) {
   for (const std::uint32_t length : {0x7fffffffu, 0xffffffffu})
     family.should(fmt::format("long-call-of-{:x}-bytes", length), "8166-3.4.4-c 8166-8.1.4-a",
                   fmt::format("a long call that claims {} bytes", length),
-                  "the call is refused before anything is read; the connection stays", [length](Session& s) {
+                  "the call is refused before anything is read; the connection stays open", [length](Session& s) {
                     RdmaHeader header{.xid = s.new_xid(), .procedure = kNomsg};
                     header.lists.reads = {{0, {s.readable(Bytes(64)).segment().handle, length, 0}}};
                     s.send(encode(header));
@@ -86,7 +87,7 @@ void add_large_sizes(ServerFamily& family) {
                   });
   family.should("write-of-7fffffff-bytes", "8166-3.4.4-c 8166-8.1.4-a",
                 "WRITE whose Read chunk claims 2,147,483,647 bytes",
-                "an error before anything is read; the connection stays", [](Session& s) {
+                "an error before anything is read; the connection stays open", [](Session& s) {
                   const nfs::Handle file = s.make_file("write-of-7fffffff");
                   Outgoing call = s.nfs(nfs::kWrite, nfs::write_args_head(file, 0, 0x7fffffff));
                   call.header.lists.reads = {{call.end(), {s.readable(Bytes(64)).segment().handle, 0x7fffffff, 0}}};
@@ -108,7 +109,7 @@ void add_large_sizes(ServerFamily& family) {
                 s.expect_alive();
               });
   family.robust("listing-of-ffffffff-bytes", "", "READDIR of 4,294,967,295 bytes with a Reply chunk of 32,768",
-                "a listing that fits, or an error; the connection stays", [](Session& s) {
+                "a listing that fits, or an error; the connection stays open", [](Session& s) {
                   Outgoing call = s.nfs(nfs::kReaddir, nfs::readdir_args(s.files().many, 0, Bytes(8), 0xffffffff));
                   call.header.lists.reply = Chunk{s.writable(32768).segment()};
                   answered(s, call);

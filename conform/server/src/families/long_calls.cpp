@@ -13,7 +13,7 @@ void null_in(Session& s, const std::vector<std::uint32_t>& lengths) {
   Record::expect(s.results_of(call.xid()).empty(), "NULL has results");
 }
 
-/// A long call whose chunk does not hold a valid call: it must be refused, and the connection stays.
+/// Sends a long call whose chunk does not hold a valid call. It must be refused, and the connection must stay open.
 void refused(Session& s, Bytes stream, std::uint32_t xid) {
   RdmaHeader header{.xid = xid, .procedure = kNomsg};
   header.lists.reads = {{0, s.readable(std::move(stream)).segment()}};
@@ -69,8 +69,8 @@ void add_accepted(ServerFamily& family) {
     Record::expect(nfs::decode_getattr(s.results_of(call.xid())).attributes.size == Files::kDataSize, "another size");
   });
   family.must("data-in-the-chunk", "8166-3.5.3-a 8166-3.5.3-e",
-              "WRITE of 7,001 bytes, all of it with the pad in a Position-Zero chunk", "the file has these contents",
-              [](Session& s) { write_in_chunk(s, 7001, {}); });
+              "WRITE of 7,001 bytes; the whole call, with the pad, is in a Position-Zero chunk",
+              "the file has these contents", [](Session& s) { write_in_chunk(s, 7001, {}); });
   family.must("data-in-segments", "8166-3.5.3-a 8166-3.5.3-e",
               "WRITE of 7,001 bytes in a Position-Zero chunk of segments of 3 and 5,000 bytes and the rest",
               "the file has these contents", [](Session& s) {
@@ -109,15 +109,15 @@ void add_refused_long_calls(ServerFamily& family) {
                 s.expect_alive();
               });
   family.must("truncated", "8166-4.5-b", "a long call of 16 bytes: the RPC header is cut short",
-              "the call is refused; the connection stays", [](Session& s) {
+              "the call is refused; the connection stays open", [](Session& s) {
                 const Outgoing call = s.null();
                 const Bytes stream = call.payload();
                 refused(s, {stream.begin(), stream.begin() + 16}, call.xid());
               });
-  family.must("of-two-bytes", "8166-4.5-b", "a long call of 2 bytes", "the call is refused; the connection stays",
+  family.must("of-two-bytes", "8166-4.5-b", "a long call of 2 bytes", "the call is refused; the connection stays open",
               [](Session& s) { refused(s, Bytes(2), s.new_xid()); });
   family.must("of-no-bytes", "8166-4.5-b", "a Position-Zero chunk of one segment of length zero",
-              "the call is refused; the connection stays", [](Session& s) {
+              "the call is refused; the connection stays open", [](Session& s) {
                 RdmaHeader header{.xid = s.new_xid(), .procedure = kNomsg};
                 header.lists.reads = {{0, {0x1234, 0, 0}}};
                 s.connection();
@@ -126,12 +126,12 @@ void add_refused_long_calls(ServerFamily& family) {
                 s.expect_alive();
               });
   family.must("a-reply", "8166-4.5-b", "a long call that contains an RPC reply",
-              "the call is refused; the connection stays", [](Session& s) {
+              "the call is refused; the connection stays open", [](Session& s) {
                 const std::uint32_t xid = s.new_xid();
                 refused(s, Out().words({xid, 1, 0, 0, 0, 0}).bytes(), xid);
               });
   family.robust("inline-rest", "", "RDMA_NOMSG with a Position-Zero chunk, and the call once more after the header",
-                "the call is executed once, or refused; the connection stays", [](Session& s) {
+                "the call is executed once, or refused; the connection stays open", [](Session& s) {
                   const Outgoing call = s.long_call(s.null());
                   Bytes message = call.bytes();
                   const Bytes payload = call.payload();
@@ -141,7 +141,7 @@ void add_refused_long_calls(ServerFamily& family) {
                   s.expect_alive();
                 });
   family.robust("chunk-within-the-chunk", "", "a long call with another Read chunk beyond its end",
-                "the call is refused; the connection stays", [](Session& s) {
+                "the call is refused; the connection stays open", [](Session& s) {
                   Outgoing call = s.long_call(s.null());
                   call.header.lists.reads.push_back({4096, s.readable(Bytes(4)).segment()});
                   s.send(call);

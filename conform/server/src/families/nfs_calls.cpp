@@ -17,7 +17,7 @@ nfs::Read read_inline(Session& s, std::uint64_t offset, std::uint32_t count) {
   return out;
 }
 
-/// An error of NFS, or GARBAGE_ARGS.
+/// The answer must be an error of NFS, or GARBAGE_ARGS.
 void expect_refused(Session& s, const Outgoing& call) {
   s.send(call);
   const RpcReply reply = s.reply_to(call.xid());
@@ -120,7 +120,7 @@ void add_names(ServerFamily& family) {
                   const nfs::Handle file = s.make_file("removed");
                   s.call(s.nfs(nfs::kRemove, nfs::name_args(s.files().directory, "removed")));
                   const Bytes results = s.call(s.nfs(nfs::kGetattr, nfs::handle_args(file)));
-                  Record::expect(nfs::status_of(results) != nfs::kOk, "it has attributes");
+                  Record::expect(nfs::status_of(results) != nfs::kOk, "the removed file has attributes");
                 });
   family.robust("fsinfo", "", "FSINFO of the export", "rtmax and wtmax that are not zero", [](Session& s) {
     const nfs::Fsinfo info = nfs::decode_fsinfo(s.call(s.nfs(nfs::kFsinfo, nfs::handle_args(s.files().root))));

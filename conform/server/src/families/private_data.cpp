@@ -21,7 +21,7 @@ Bytes joined(Bytes first, View second) {
 }
 
 /// Connects with this private data. Calls must be served, and no reply may be longer than `threshold`, not even the
-/// reply to a READ of as many bytes.
+/// reply to a READ of `threshold` bytes.
 void expect_threshold(Session& s, const Setup& setup, std::uint32_t threshold) {
   s.record().sent("private data " + hex(setup.private_data));
   s.connect_and_call(setup);
@@ -85,7 +85,7 @@ void add_sizes(ServerFamily& family) {
       });
 }
 
-/// A server that announces more than 1,024 bytes may use more only if it has found the structure.
+/// Calls READ for 1,024 bytes without chunks. The server may send this reply inline only if it has found the structure.
 void expect_found(Session& s, Bytes data) {
   Connection& connection = s.connect_and_call({.private_data = std::move(data)});
   if (connection.reply_threshold() <= kDefaultThreshold) Record::skip("the server sends no more than 1,024 bytes");
@@ -114,7 +114,7 @@ void add_found(ServerFamily& family) {
 }
 
 void add_of_server(ServerFamily& family) {
-  family.must("of-the-server", "8797-4-c 8797-4-a", "private data, to see that of the server",
+  family.must("of-the-server", "8797-4-c 8797-4-a", "private data; the case checks the server's private data",
               "private data of the server, if any, has version 1 and reserved flags of zero", [](Session& s) {
                 const Bytes& data = s.connection().info().private_data;
                 s.record().received("private data " + hex(data));

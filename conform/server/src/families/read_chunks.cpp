@@ -17,7 +17,7 @@ Outgoing reduced_write(Session& s, const nfs::Handle& file, std::uint32_t count,
   return out;
 }
 
-/// Writes `data` from a Read chunk that is cut into `lengths`; the lengths may include `pad` bytes after the data.
+/// Writes `data` from a Read chunk whose segments have `lengths`; the lengths may include `pad` bytes after the data.
 void write_and_compare(Session& s, std::size_t size, std::size_t pad, const std::vector<std::uint32_t>& lengths) {
   const nfs::Handle file = s.make_file(fmt::format("read-chunk-{}", s.new_xid()));
   const Bytes data = pattern(size, 11);
@@ -94,7 +94,7 @@ void add_shapes(ServerFamily& family) {
               });
 }
 
-/// A WRITE of 1,000 bytes from a chunk of another length: not executed.
+/// A WRITE of 1,000 bytes from a chunk of another length must not be executed.
 void wrong_length(Session& s, std::uint32_t length) {
   const nfs::Handle file = s.make_file(fmt::format("wrong-length-{}", length));
   const Memory& memory = s.readable(pattern(4096, 12));
@@ -105,7 +105,7 @@ void wrong_length(Session& s, std::uint32_t length) {
 }
 
 void add_lengths(ServerFamily& family) {
-  const char* const required = "GARBAGE_ARGS or ERR_CHUNK; nothing is written; the connection stays";
+  const char* const required = "GARBAGE_ARGS or ERR_CHUNK; nothing is written; the connection stays open";
   for (const std::uint32_t length : {4u, 996u, 999u, 1004u, 2000u})
     family.should(fmt::format("chunk-of-{}-for-1000", length), "8166-4.5.2-b",
                   fmt::format("WRITE whose count word is 1,000, with a Read chunk of {} bytes", length), required,
@@ -129,7 +129,7 @@ void refused_reduction(Session& s, Outgoing call, std::uint32_t position, std::s
 }
 
 void add_refused(ServerFamily& family) {
-  const char* const required = "the call is refused, not executed; the connection stays";
+  const char* const required = "the call is refused, not executed; the connection stays open";
   family.must("reduced-name", "8166-6.1-b", "LOOKUP whose name is in a Read chunk", required, [](Session& s) {
     Outgoing call = s.nfs(nfs::kLookup, Out().opaque(s.files().directory).u32(4).bytes());
     call.header.lists.reads = {
@@ -175,7 +175,7 @@ void add_refused(ServerFamily& family) {
                   refused_reduction(s, call, call.end() + 400, 8);
                 });
   family.robust("chunk-at-position-0", "", "an RDMA_MSG with the whole call inline and a Read chunk at position zero",
-                "the call is refused, or the chunk ignored; the connection stays", [](Session& s) {
+                "the call is refused, or the chunk ignored; the connection stays open", [](Session& s) {
                   Outgoing call = s.null();
                   call.header.lists.reads = {{0, s.readable(call.payload()).segment()}};
                   s.send(call);
@@ -199,7 +199,7 @@ void add_symlink(ServerFamily& family) {
               });
 }
 
-/// Memory that the server cannot read: the call must not be executed with other data.
+/// A WRITE from memory that the server cannot read must not write anything.
 void unreadable(Session& s, const char* name, const RdmaSegment& segment) {
   const nfs::Handle file = s.make_file(name);
   const Outgoing write = reduced_write(s, file, 4096, {segment});

@@ -70,22 +70,23 @@ void add_reconnect(const MakeFamily& make) {
                   const nfs::Object made = nfs::decode_made(s.results_of(call.xid()));
                   Record::expect(made.status == nfs::kOk, nfs_status(made.status));
                 });
-  family.robust(
-      "read-with-a-new-chunk", "8166-4.5.3-a",
-      "READ with a Write chunk, again with the same XID and a new chunk after the connection was lost",
-      "the data in the new chunk", [](Session& s) {
-        Outgoing read = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 0, 1000));
-        for (int i = 0; i < 2; ++i) {
-          const Memory& memory = s.writable(1000);
-          read.header.lists.writes = {{memory.segment()}};
-          s.send(read);
-          Record::expect(length_of(s.answer_to(read.xid()).header.lists.writes.at(0)) == 1000, "not all of it");
-          Record::expect(memory.bytes() == Bytes(s.files().contents.begin(), s.files().contents.begin() + 1000),
-                         "the data differs from the file");
-          s.connection().abort();
-          s.connect();
-        }
-      });
+  family.robust("read-with-a-new-chunk", "8166-4.5.3-a",
+                "READ with a Write chunk, again with the same XID and a new chunk after the connection was lost",
+                "the data in the new chunk", [](Session& s) {
+                  Outgoing read = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 0, 1000));
+                  for (int i = 0; i < 2; ++i) {
+                    const Memory& memory = s.writable(1000);
+                    read.header.lists.writes = {{memory.segment()}};
+                    s.send(read);
+                    Record::expect(length_of(s.answer_to(read.xid()).header.lists.writes.at(0)) == 1000,
+                                   "the READ returned less than 1,000 bytes");
+                    Record::expect(
+                        memory.bytes() == Bytes(s.files().contents.begin(), s.files().contents.begin() + 1000),
+                        "the data differs from the file");
+                    s.connection().abort();
+                    s.connect();
+                  }
+                });
   family.must("first-call-of-each-connection", "8166-3.3.3-a 8797-4-b",
               "10 connections, one after the other, a NULL call on each", "each is served, whatever was granted before",
               [](Session& s) {
@@ -109,7 +110,7 @@ void add_reconnect(const MakeFamily& make) {
                 second.send(call.bytes());
                 for (Connection* each : {&first, &second}) {
                   const auto message = each->receive();
-                  Record::expect(message && message->header.xid == call.xid(), "no reply on one of them");
+                  Record::expect(message && message->header.xid == call.xid(), "no reply on one of the connections");
                 }
               });
 }

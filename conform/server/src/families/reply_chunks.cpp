@@ -40,7 +40,7 @@ Bytes reply_in_chunk(const Message& message, const Memory& memory, const Chunk& 
   return out;
 }
 
-/// A listing by way of a Reply chunk cut into `lengths`; returns its size.
+/// READDIR or READDIRPLUS with a Reply chunk divided into `lengths`; returns the size of the reply.
 std::size_t list(Session& s, bool plus, const std::vector<std::uint32_t>& lengths) {
   std::size_t room = 0;
   for (const std::uint32_t length : lengths) room += length;
@@ -60,7 +60,7 @@ std::size_t list(Session& s, bool plus, const std::vector<std::uint32_t>& length
   return stream.size();
 }
 
-/// A reply that does not fit.
+/// READDIR whose reply fits neither inline nor in the Reply chunk: ERR_CHUNK is required.
 void does_not_fit(Session& s, std::uint32_t room, bool with_chunk) {
   const Memory& memory = s.writable(std::max(room, 64u));
   Outgoing call = listing_call(s, false);
@@ -74,7 +74,7 @@ void does_not_fit(Session& s, std::uint32_t room, bool with_chunk) {
 
 void add_used(ServerFamily& family) {
   const char* const rule = "8166-3.5.3-d 8166-4.3.3-c";
-  const char* const required = "RDMA_NOMSG, the whole reply in the chunk, and lengths that say how much";
+  const char* const required = "RDMA_NOMSG, the whole reply in the chunk, with the right lengths";
   const auto add = [&](const char* name, const char* sends, bool plus, std::vector<std::uint32_t> lengths) {
     family.must(name, rule, sends, required,
                 [plus, lengths = std::move(lengths)](Session& s) { list(s, plus, lengths); });
@@ -139,7 +139,7 @@ void add_reply_chunks(const MakeFamily& make) {
                 Record::expect(length_of(*message.header.lists.reply) == 0, "inline, but the chunk has lengths");
                 nfs::decode_getattr(decode_reply(message.payload).results);
               });
-  const char* const required = "ERR_CHUNK, nothing written, and the connection stays";
+  const char* const required = "ERR_CHUNK, nothing written, and the connection stays open";
   family.must("missing", "8166-4.5-b 8166-3.3.2-a", "a long READDIR without a Reply chunk", required,
               [](Session& s) { does_not_fit(s, 0, false); });
   family.must("without-segments", "8166-4.5-b 8166-3.3.2-a", "a long READDIR with a Reply chunk of no segments",

@@ -19,7 +19,7 @@ Bytes reply_message(std::uint32_t xid, std::uint32_t credits, const ChunkLists& 
 
 void add_reverse(const MakeFamily& make) {
   ServerFamily family = make("reverse");
-  const char* const required = "no message arrives, or ERR_CHUNK; the connection stays";
+  const char* const required = "no message arrives, or ERR_CHUNK; the connection stays open";
   const auto harmless = [&](const char* name, const char* sends, std::function<Bytes(Session&)> message) {
     family.robust(name, "8167-2.4-b", sends, required, [message = std::move(message)](Session& s) {
       s.connection();

@@ -54,7 +54,7 @@ void good_credential(ServerFamily& family, const char* name, const char* sends, 
 }
 
 void bad_credential(ServerFamily& family, const char* name, const char* sends, Auth credential) {
-  family.robust(name, "", sends, "the call is denied or refused, or NULL is executed; the connection stays",
+  family.robust(name, "", sends, "the call is denied or refused, or NULL is executed; the connection stays open",
                 [credential](Session& s) {
                   Outgoing call = s.null();
                   call.rpc.credential = credential;
@@ -66,7 +66,7 @@ void bad_credential(ServerFamily& family, const char* name, const char* sends, A
 
 /// As bad_credential(), with a GETATTR, which must not be executed.
 void refused_credential(ServerFamily& family, const char* name, const char* sends, Auth credential) {
-  family.robust(name, "", sends, "the call is denied or refused; the connection stays", [credential](Session& s) {
+  family.robust(name, "", sends, "the call is denied or refused; the connection stays open", [credential](Session& s) {
     Outgoing call = s.nfs(nfs::kGetattr, nfs::handle_args(s.files().data));
     call.rpc.credential = credential;
     s.send(call);
@@ -97,7 +97,7 @@ void add_credentials(ServerFamily& family) {
   refused_credential(family, "getattr-404-bytes", "GETATTR with AUTH_SYS of 404 bytes",
                      auth_sys(1, 2, std::string(384, 'm')));
   family.robust("credential-length-ffffffff", "", "a call whose credential claims 4,294,967,295 bytes",
-                "the call is refused; the connection stays", [](Session& s) {
+                "the call is refused; the connection stays open", [](Session& s) {
                   const std::uint32_t xid = s.new_xid();
                   s.connection();
                   const ServerOptions& options = s.options();
@@ -112,7 +112,7 @@ void add_credentials(ServerFamily& family) {
 
 void garbage(ServerFamily& family, const char* name, const char* sends, std::uint32_t procedure,
              std::function<Bytes(Session&)> arguments) {
-  family.should(name, "8166-4.5.2-b", sends, "GARBAGE_ARGS, or an error of NFS; the connection stays",
+  family.should(name, "8166-4.5.2-b", sends, "GARBAGE_ARGS, or an error of NFS; the connection stays open",
                 [procedure, arguments = std::move(arguments)](Session& s) {
                   const Outgoing call = s.nfs(procedure, arguments(s));
                   s.send(call);
@@ -142,10 +142,10 @@ void add_arguments(ServerFamily& family) {
           [](Session& s) { return Out().opaque(s.files().directory).u32(0xffffffff).zeros(64).bytes(); });
   garbage(family, "create-mode-9", "CREATE with a createmode3 of 9", nfs::kCreate,
           [](Session& s) { return nfs::create_args(s.files().directory, "mode-9", 9); });
-  garbage(family, "made-up-handle", "GETATTR with a handle of 32 bytes that the server never gave", nfs::kGetattr,
+  garbage(family, "made-up-handle", "GETATTR with a handle of 32 bytes that the server never issued", nfs::kGetattr,
           [](Session&) { return Out().opaque(pattern(32, 99)).bytes(); });
   family.should("every-procedure-without-arguments", "8166-4.5.2-b", "procedures 1 to 21, each without arguments",
-                "GARBAGE_ARGS each time; the connection stays", [](Session& s) {
+                "GARBAGE_ARGS each time; the connection stays open", [](Session& s) {
                   for (std::uint32_t procedure = nfs::kGetattr; procedure <= nfs::kCommit; ++procedure) {
                     const Outgoing call = s.nfs(procedure, {});
                     s.send(call);
@@ -165,7 +165,7 @@ void add_rpc(const MakeFamily& make) {
   add_credentials(family);
   add_arguments(family);
   family.robust("truncated-call-header", "8166-4.5.2-b", "a NULL call cut short after each word that follows the XID",
-                "an error each time; the connection stays", [](Session& s) {
+                "an error each time; the connection stays open", [](Session& s) {
                   s.connection();
                   for (std::size_t size = 8; size < 40; size += 4) {
                     const Outgoing call = s.null();

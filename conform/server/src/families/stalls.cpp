@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clients that stop in the middle: others are served meanwhile. A stalled client has a fabric of its own, whose
-// io_context does not run. On a device with RDMA hardware, the device still answers its RDMA Reads.
+// Clients that stop in the middle of a call, while others must be served. A stalled client has a fabric of its own,
+// whose io_context does not run. RDMA hardware still answers the server's RDMA Reads of its memory.
 #include <fmt/format.h>
 
 #include "families/families.hpp"
@@ -8,7 +8,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// A client that can stop.
+/// A client that can stop answering.
 class Stalled {
  public:
   explicit Stalled(Session& s) {
@@ -35,7 +35,7 @@ class Stalled {
   std::unique_ptr<Session> session_;
 };
 
-/// Others are served: several kinds of calls, on each of two new connections.
+/// Other clients must be served: makes several kinds of calls on each of two new connections.
 void expect_service(Session& s) {
   for (int connections = 0; connections < 2; ++connections) {
     s.connect_and_call();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Write chunks (RFC 8166 sections 3.4.6 and 4.3.2) with the results that NFSv3 allows in them: the data of READ and the
-// target of READLINK. What was written is compared, byte by byte, with the lengths that came back.
+// target of READLINK. The memory of the chunks is compared byte by byte with the returned lengths and the file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// A READ into one Write chunk, and all that came back.
+/// The reply to a READ into one Write chunk.
 struct ReadBack {
   Message message;
   nfs::Read results;
@@ -37,7 +37,7 @@ void expect_written(const Memory& memory, const Chunk& asked, const Chunk& retur
   }
   const auto differs = std::ranges::mismatch(image, memory.bytes()).in1;
   Record::expect(differs == image.end(),
-                 fmt::format("the memory differs from what the lengths say at byte {}", differs - image.begin()));
+                 fmt::format("the memory does not match the lengths at byte {}", differs - image.begin()));
 }
 
 ReadBack read_into(Session& s, std::uint64_t offset, std::uint32_t count, const Memory& memory, const Chunk& chunk) {
@@ -84,7 +84,7 @@ struct ReadShape {
 };
 
 void add_read_shapes(ServerFamily& family) {
-  const char* const exact = "the data in the chunk; lengths that say how much; nothing else written";
+  const char* const exact = "the data in the chunk, with the right lengths; nothing else is written";
   static const ReadShape kShapes[] = {
       {"exact",
        "8166-4.3.2-a 8166-3.4.6.2-c",
@@ -200,8 +200,8 @@ void add_read_shapes(ServerFamily& family) {
                 });
 }
 
-/// The chunk is smaller than what READ asks for. The server may refuse, or read less; it may not claim more than it
-/// wrote, and what it wrote must be the file's.
+/// The chunk is smaller than the count of the READ. The server may refuse the call, or return less data. A returned
+/// count must fit the chunk, and the written bytes must be those of the file.
 void too_small(Session& s, std::uint32_t count, const std::vector<std::uint32_t>& lengths) {
   const Memory& memory = s.writable(8192);
   const Chunk chunk = memory.split(lengths);
@@ -227,7 +227,7 @@ void too_small(Session& s, std::uint32_t count, const std::vector<std::uint32_t>
   Record::expect(results.count == results.data_length, "count and the length of the data differ");
   Record::expect(
       results.count <= length_of(chunk),
-      fmt::format("{} bytes are said to be read, the chunk has room for {}", results.count, length_of(chunk)));
+      fmt::format("the results claim {} bytes, but the chunk has room for {}", results.count, length_of(chunk)));
   Record::expect(!results.eof, "eof, although the file is longer");
   expect_written(memory, chunk, message.header.lists.writes[0], View(s.files().contents).first(results.count));
   s.expect_alive();
@@ -260,7 +260,7 @@ void add_too_small(ServerFamily& family) {
               });
 }
 
-/// A READ of 10 bytes with these Write chunks. Its data must be in the chunk with index `used`, or inline if that is
+/// A READ of 10 bytes with these Write chunks. Its data must be in the chunk with index `used`, or inline if `used` is
 /// -1.
 void several(Session& s, const std::vector<std::size_t>& segments, int used) {
   Outgoing read = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 100, 10));

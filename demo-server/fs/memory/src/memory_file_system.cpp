@@ -39,7 +39,7 @@ MemoryFileSystem::MemoryFileSystem(PageStore& pages, const MemoryOptions& option
   server.gid = ::getegid();
   SetAttributes attributes;
   attributes.mode = kRootMode;
-  add_node(FileType::directory, server, nullptr, attributes).directory.parent = kRoot;  // not counted in the size
+  add_node(FileType::directory, server, nullptr, attributes).directory.parent = kRoot;  // not counted in metadata_
 }
 
 Limits MemoryFileSystem::limits() const noexcept { return {kMaxFileSize, kMaxLinks, kMaxName, {0, 1}}; }
@@ -139,7 +139,7 @@ Status MemoryFileSystem::resize(const Caller& caller, MemoryNode& node, std::uin
 void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   Attributes& a = node.fixed;
   if (changes.uid || changes.gid) {
-    // As in chown(2): the set-id bits were set for the old owner.
+    // As in chown(2), a change of owner clears the set-id bits, which the old owner has set.
     if (a.type != FileType::directory) strip_set_ids(caller, a);
     a.uid = changes.uid.value_or(a.uid);
     a.gid = changes.gid.value_or(a.gid);

@@ -50,7 +50,7 @@ Status MemoryFileSystem::rename_in(const Caller& caller, MemoryNode& from, std::
   if (const Status s = check(caller, to, access::kMayExecute); s != Status::ok) return s;
   if (!moved) return moved.error();
   const auto old = to.directory.find(to_name);
-  // Two names of one object: nothing to do.
+  // RFC 1813 section 3.3.14: if both names refer to the same object, RENAME changes nothing.
   if (old == (*moved)->fixed.fileid) return Status::ok;
   if ((*moved)->is_directory() && is_below(to.fixed.fileid, (*moved)->fixed.fileid)) return Status::inval;
   if (const Status s = check_move(caller, from, to, **moved, old); s != Status::ok) return s;

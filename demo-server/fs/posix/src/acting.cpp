@@ -21,7 +21,7 @@ constexpr std::uint32_t kServer = 0;  // only root can act as other users
 struct ThreadIdentity {
   bool keeps = false;  // whether the thread may keep a caller's identity after a call
   std::uint32_t uid = kServer;
-  std::optional<bool> overrides;  // whether it overrides quotas
+  std::optional<bool> overrides;  // whether the thread overrides quotas
   bool known = false;
   std::uint32_t gid = 0;
   boost::container::small_vector<std::uint32_t, 16> groups;
@@ -75,7 +75,7 @@ bool set_groups(const Identity& who) noexcept {
   } else if (thread.groups == who.groups) {
     return true;
   }
-  // The raw system call: setgroups(3) would change all threads.
+  // Makes the raw system call, because setgroups(3) would change the groups of all threads.
   if (::syscall(SYS_setgroups, who.groups.size(), who.groups.data()) != 0) {
     thread.known = false;
     return false;
@@ -99,7 +99,7 @@ bool lost_file_capabilities() noexcept {
 bool can_act_as_others() {
   if (::geteuid() != kServer) return false;
   bool works = false;
-  // On a new thread, so that the trial does not change this one.
+  // Tests this on a new thread, so that the identity of this thread does not change.
   std::thread([&works] {
     Identity other;
     other.groups.push_back(Identity::kNobody);
@@ -125,7 +125,7 @@ void act_as_server_in_time() noexcept {
 void act_as_server() noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.uid == kServer) return;
-  // Always permitted; restores the rights over files.
+  // The kernel always permits this call. It restores the rights over files.
   ::setfsuid(kServer);
   thread.uid = kServer;
 }

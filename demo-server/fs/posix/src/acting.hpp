@@ -21,7 +21,7 @@ bool can_act_as_others();
 /// one user takes it once. Code that needs the server's rights calls act_as_server() first. If such a call is missing,
 /// the thread has fewer rights than it needs, never more.
 bool act_as(const Identity* who) noexcept;
-/// act_as_server(), unless the thread may keep the identity of its last caller: after keep_identities().
+/// Calls act_as_server(), unless keep_identities() lets the thread keep the identity of its last caller.
 void act_as_server_in_time() noexcept;
 /// From now on, the calling thread has the server's rights over files. Its groups and gid stay those of the last user,
 /// because root's rights do not depend on them. Makes no system call if the thread already acts as the server.
@@ -35,7 +35,7 @@ class ActingAs {
   ActingAs(const ActingAs&) = delete;
   ActingAs& operator=(const ActingAs&) = delete;
 
-  /// As the result of act_as().
+  /// The result of act_as().
   explicit operator bool() const noexcept { return done_; }
 
  private:

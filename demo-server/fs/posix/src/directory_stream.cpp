@@ -32,13 +32,13 @@ StatusOr<DirectoryStream::Entry> DirectoryStream::peek() {
   if (at_ == end_) {
     buffer_.resize(kBuffer);
     const ssize_t got = ::getdents64(fd_.get(), buffer_.data(), kBuffer);
-    if (got < 0 && errno == ENOENT) return Status::stale;  // removed since it was opened
+    if (got < 0 && errno == ENOENT) return Status::stale;  // the directory has been removed since it was opened
     if (got < 0) return errno == EINVAL ? Status::bad_cookie : status_of(errno);
     at_ = 0;
     end_ = static_cast<std::size_t>(got);
     if (got == 0) return Entry{};
   }
-  // The kernel wrote these records, aligned.
+  // The cast is safe, because the kernel aligns the records.
   const auto* entry = reinterpret_cast<const dirent64*>(buffer_.data() + at_);
   return Entry{entry->d_ino, entry->d_name, static_cast<std::uint64_t>(entry->d_off)};
 }
@@ -63,7 +63,7 @@ std::unique_ptr<DirectoryStream> DirectoryStreams::take(const NodeKey& directory
 }
 
 void DirectoryStreams::put(const NodeKey& directory, std::unique_ptr<DirectoryStream> stream) {
-  std::list<Kept> gone;  // closes after the lock is released
+  std::list<Kept> gone;  // closed after the lock is released
   const std::lock_guard lock(mutex_);
   if (kept_.size() >= capacity_) gone.splice(gone.end(), kept_, kept_.begin());
   kept_.push_back({directory, std::move(stream), Clock::now()});

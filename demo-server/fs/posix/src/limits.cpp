@@ -27,7 +27,7 @@ std::uint64_t largest_file(int directory) {
     const off_t middle = good + (bad - good) / 2;
     (::lseek(file.get(), middle, SEEK_SET) == middle ? good : bad) = middle;
   }
-  // Some file systems do not check the offset of lseek(): no limit is better than a wrong one.
+  // If lseek() accepts no offset, reports no limit: no limit is better than a wrong one.
   return good != 0 ? static_cast<std::uint64_t>(good) : kLargest;
 }
 

@@ -78,7 +78,8 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
 Status PosixFileSystem::start(const PosixOptions& options) {
   if (options.kernel_handles) locator_ = make_handle_locator(root_.get(), options.hint_file, options.max_hints, log_);
   if (locator_ == nullptr) {
-    log_.debug("{}: no kernel file handles here; the places of files are remembered instead", options.root.string());
+    log_.debug("{}: the file system has no kernel file handles; the places of files are remembered instead",
+               options.root.string());
     locator_ = make_place_locator(root_.get(), options.hint_file, options.max_hints, log_);
   }
   if (locator_ == nullptr) return Status::io;
@@ -154,8 +155,8 @@ Wcc PosixFileSystem::wcc_after(const Node& directory, bool changed) const {
   return wcc;
 }
 
-/// Where fsync would omit the inode, sets the access time to its present value: fsync then writes the inode. Must
-/// precede every reply that shows the ctime, because it changes the ctime.
+/// Where fsync would omit the inode, sets the access time to its present value, so that fsync writes the inode. Changes
+/// the ctime; call it before any reply that shows the ctime.
 void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
   if (!forgets_inodes_) return;
   act_as_server();

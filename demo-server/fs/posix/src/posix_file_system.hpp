@@ -70,7 +70,7 @@ class PosixFileSystem final : public FileSystem {
   struct Node {
     NodeFd fd;
     NodeStat stat;
-    std::uint64_t failures = 0;  ///< for a directory that is kept: the number of its failed synchronizations so far
+    std::uint64_t failures = 0;  ///< number of failed synchronizations so far, of a directory that is kept
   };
   /// The key and attributes of an object, for a reply.
   struct Found {
@@ -98,9 +98,10 @@ class PosixFileSystem final : public FileSystem {
   using OpenFilePtr = std::shared_ptr<const OpenFile>;
 
   static Node node_of(KeptNodePtr kept, const NodeStat& stat) noexcept;
-  /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
+  /// Serializes changes of one object by this server, so that exactly one change lies between the attributes before and
+  /// after in a reply.
   std::mutex& lock_of(const NodeKey& node) noexcept;
-  /// An object where it is now, with its present attributes.
+  /// Opens the object that `key` names, and reads its present attributes.
   StatusOr<Node> open_node(const NodeKey& key);
   StatusOr<Node> open_directory(const NodeKey& key);
   bool is_top(const Node& directory) const noexcept { return same_object(directory.stat, root_stat_); }
@@ -128,7 +129,7 @@ class PosixFileSystem final : public FileSystem {
     act_as_server_in_time();
     return error;
   }
-  /// After become_caller(): the server's rights, if the locator needs them to store places.
+  /// To call after become_caller(): takes the server's rights if the locator needs them to store places.
   void prepare_to_remember() const noexcept {
     if (locator_->remembers()) act_as_server();
   }
@@ -235,7 +236,7 @@ class PosixFileSystem final : public FileSystem {
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
-  mutable std::mutex modes_mutex_;         // for changes of modes, by a server without privilege; the innermost lock
+  mutable std::mutex modes_mutex_;  // protects changes of modes by a server without privilege; the innermost lock
   std::atomic<bool> reads_at_once_{true};  // false once the file system has refused such reads (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;

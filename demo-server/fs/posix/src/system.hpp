@@ -26,7 +26,7 @@ Time present_time() noexcept;
 struct NodeStat {
   Attributes attributes;
   std::uint64_t birth = 0;   ///< nanoseconds since 1970
-  std::uint64_t device = 0;  ///< where the inode number is unique; may differ within one mount
+  std::uint64_t device = 0;  ///< the device on which the inode number is unique; may differ within one mount
 };
 /// Attributes of an open descriptor, O_PATH included.
 StatusOr<NodeStat> stat_fd(int fd) noexcept;

@@ -11,7 +11,7 @@ enum class ClientError {
   mount_unreachable,    ///< no reply at the TCP port given for MOUNT
   unsafe_name,          ///< the server sent an invalid file name
   endless_listing,      ///< the pages of a directory form a cycle, or exceed the client's bound
-  too_deep,             ///< directories nested beyond the client's bound
+  too_deep,             ///< directories are nested beyond the client's bound
   keeps_restarting,     ///< the server lost unstable data again and again
 };
 

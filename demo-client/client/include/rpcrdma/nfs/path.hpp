@@ -24,8 +24,8 @@ class PathResolver {
   explicit PathResolver(Client& client, std::optional<FileHandle> root = std::nullopt)
       : client_(client), root_(std::move(root)) {}
 
-  /// Resolves a path to its file. Follows symbolic links within the export; follows one at the end of the path only if
-  /// `follow_last`.
+  /// Resolves a path to its file. Follows symbolic links within the export; follows a link at the end of the path only
+  /// if `follow_last`.
   Task<Node> resolve(Path path, bool follow_last);
   /// Resolves a path to the directory of its last component, and that component's name. errc::device_or_resource_busy
   /// if the path is an export itself.

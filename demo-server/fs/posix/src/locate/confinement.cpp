@@ -21,7 +21,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr ino_t kSubvolumeRoot = 256;    // inode number, on btrfs
-constexpr std::size_t kMaxClimb = 4096;  // directories in one climb
+constexpr std::size_t kMaxClimb = 4096;  // the most directories in one climb
 
 /// Reads the path of `fd`; false if it is too long for the kernel to show.
 bool path_of(int fd, std::string& out) {

@@ -13,7 +13,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::byte kHandleKind{1};
-constexpr std::size_t kHeader = 2;  // kind, handle type
+constexpr std::size_t kHeader = 2;  // bytes: kind, handle type
 constexpr std::size_t kMaxKernelHandle = NodeKey::kMax - kHeader;
 
 /// struct file_handle, followed by room for the bytes of the handle.
@@ -88,8 +88,8 @@ class HandleLocator final : public Locator {
     return key_of_handle(handle.header);
   }
 
-  /// The name may refer to another object by now. If that has another inode number, returns nothing. If it has the same
-  /// number, the object of `stat` has been removed, and the key is that of the new object.
+  /// The name may refer to another object by now. If that object has another inode number, returns nothing. If it has
+  /// the same number, the object of `stat` has been removed, and the key is that of the new object.
   std::optional<NodeKey> key_at(int directory, std::string_view name, const NodeStat& stat) override {
     KernelHandle handle{};
     handle.header.handle_bytes = kMaxKernelHandle;
@@ -140,7 +140,7 @@ class HandleLocator final : public Locator {
   dev_t root_device_;
   Fd mount_;
   std::atomic<bool> numbers_in_handles_{true};  // false once a handle contained no inode number
-  const std::unique_ptr<Locator> places_;       // for a mount of a part of a file system; else null
+  const std::unique_ptr<Locator> places_;       // only for a mount of a part of a file system; else null
 };
 
 }  // namespace

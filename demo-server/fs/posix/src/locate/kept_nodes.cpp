@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: three indexes of one list. Ownership: the list and the calls in progress share an object; the list has the
-// last reference, so that no event loop closes a file. Error handling: what cannot be kept is opened for each call.
+// last reference, so that no event loop closes a file. Error handling: an object that cannot be kept is opened for each
+// call.
 #include "kept_nodes.hpp"
 
 #include <linux/magic.h>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr long kXfsMagic = 0x58465342;  // XFS_SUPER_MAGIC, which <linux/magic.h> does not have in all versions
 
-/// What the kernel appends to the path of a name that has been removed.
+/// The suffix that the kernel appends to the path of a name that has been removed.
 constexpr std::string_view kDeleted = " (deleted)";
 
 /// True if a change at `now` or later gives an object another ctime. Clocks of file systems advance every 10 ms or more

@@ -22,8 +22,8 @@ namespace rpcrdma::nfsd {
 /// The rights that the kernel has granted to the users of one object. Synchronized.
 ///
 /// A right depends on the caller, and on mode, owner, group and access control list of the object. Each change of these
-/// changes the ctime, so a right is valid as long as the ctime is the same. It is not recorded while the ctime is so
-/// recent that another change could give the same ctime.
+/// changes the ctime, so a right is valid as long as the ctime is the same. A right is not recorded while the ctime is
+/// so recent that another change could give the same ctime.
 class KnownRights {
  public:
   /// Records that the kernel grants `granted` of the permission bits `asked` (rwx). `now` is a time before `object` was
@@ -51,7 +51,7 @@ struct KeptNode {
   NodeKey key;
   ObjectId id;
   Fd fd;
-  std::string path;  ///< where it was, inside the export
+  std::string path;  ///< its path inside the export when it was found
   mutable KnownRights rights;
   mutable DirectorySync to_disk;
 };
@@ -110,9 +110,9 @@ class KeptNodes {
   /// Closes an object that has been removed or moved.
   void drop(const NodeKey& key);
   void drop(const ObjectId& id);
-  /// Closes objects that were last used before `used`, because an open descriptor keeps the blocks of a removed file,
-  /// and those kept since before `kept`, so that rights withdrawn without a change of the object end (a mount that is
-  /// now read-only). May block.
+  /// Closes objects that were last used before `used`, because an open descriptor keeps the blocks of a removed file.
+  /// Closes objects that were opened before `kept`, to end rights that were withdrawn without a change of the object,
+  /// such as by a read-only remount. May block.
   void drop_idle(Clock::time_point used, Clock::time_point kept);
   std::size_t size() const;
 

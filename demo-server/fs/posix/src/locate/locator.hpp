@@ -32,7 +32,7 @@ class Locator {
   }
   /// Whether key_at() usually returns a key.
   virtual bool finds_by_name() const noexcept { return false; }
-  /// True if the caller must report names and changes by the following functions.
+  /// True if the caller must report names and changes with the following functions.
   virtual bool remembers() const noexcept = 0;
   /// Reports that the object has this name, perhaps among others.
   virtual void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;

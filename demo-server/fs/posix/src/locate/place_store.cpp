@@ -22,9 +22,9 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::size_t kDatabaseKeySize = 16;  // number, device
+constexpr std::size_t kDatabaseKeySize = 16;  // bytes: number 8, device 8
 constexpr std::size_t kEntryHead = 18;        // bytes: is a directory 1, birth 8, shown 8, number of places 1
-constexpr std::size_t kPlaceHead = 17;        // number, device, length of the name
+constexpr std::size_t kPlaceHead = 17;        // bytes: number 8, device 8, length of the name 1
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr std::size_t kMapPerEntry = 1024;
@@ -286,7 +286,7 @@ class PlaceStore::Database {
     return state == kClosed || (!here.empty() && state.substr(kClosed.size()) == here) ? 0 : kNotClosed;
   }
 
-  /// Synchronizes the file: all earlier changes are on the disk when this one is.
+  /// Writes the state, and synchronizes the file, so that all earlier changes are on the disk as well.
   int set_state(std::string_view state) {
     if (is_file_) mdb_env_set_flags(environment_, MDB_NOSYNC, 0);
     return write([&](MDB_txn* transaction) {

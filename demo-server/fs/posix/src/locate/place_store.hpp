@@ -22,7 +22,7 @@ namespace rpcrdma::nfsd {
 /// stays in memory until tidy() finds the file free.
 class PlaceStore {
  public:
-  static constexpr std::size_t kMaxPlaces = 8;  ///< for one object
+  static constexpr std::size_t kMaxPlaces = 8;  ///< the most places of one object
 
   struct Place {
     ObjectId parent;

@@ -32,7 +32,7 @@ std::string disk_of(int directory) {
   return std::string(text.substr(text.rfind('/') + 1));
 }
 
-/// ext2, ext3 and ext4 have the same magic number, and a journal is optional.
+/// Whether the file system has a journal, which is optional in ext4. ext2 and ext3 have the same magic number.
 bool ext4_has_journal(int directory) {
   const std::string disk = disk_of(directory);
   if (disk.empty()) return false;

@@ -50,7 +50,8 @@ class DescriptorCache {
   void drop(const NodeKey& key);
   void drop(const ObjectId& id);
   /// Closes descriptors that were last used before `used`, because an open descriptor keeps the blocks of a removed
-  /// file. Closes those opened before `opened`, so that rights withdrawn without a change of the mode end.
+  /// file. Closes descriptors that were opened before `opened`, to end rights that were withdrawn without a change of
+  /// the mode.
   void drop_idle(Clock::time_point used, Clock::time_point opened);
   std::size_t size() const;
 

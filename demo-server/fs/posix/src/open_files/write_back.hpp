@@ -30,8 +30,8 @@ class WriteBack {
   /// several callers. Returns the last error if any call has failed since failures() returned `since`.
   Status sync(int fd, Stable how, std::uint64_t since);
 
-  /// Reports a write that is not synchronized yet: keeps the file open until it is. If the file were closed, the kernel
-  /// might report an error to another program, or forget it with the inode.
+  /// Reports a write that is not synchronized yet: keeps the file open until the write is synchronized. If the file
+  /// were closed, the kernel might report an error to another program, or forget the error with the inode.
   void wrote(const std::shared_ptr<const OpenFile>& file);
   /// The file that is kept open; null if none is.
   std::shared_ptr<const OpenFile> kept() const;

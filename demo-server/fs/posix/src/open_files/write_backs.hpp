@@ -16,8 +16,9 @@ class WriteBacks {
  public:
   using Clock = WriteBack::Clock;
 
-  /// `verifier` is the one that clients compare (RFC 1813 section 3.3.7); it must outlive this object. If more than
-  /// `max_files` files are kept open (WriteBack::wrote), those written longest ago are synchronized and closed.
+  /// `verifier` is the write verifier that clients compare (RFC 1813 section 3.3.7); it must outlive this object. If
+  /// more than `max_files` files are kept open (WriteBack::wrote), those written longest ago are synchronized and
+  /// closed.
   WriteBacks(std::atomic<std::uint64_t>& verifier, std::size_t max_files) noexcept
       : verifier_(verifier), max_files_(max_files) {}
   ~WriteBacks();

@@ -34,7 +34,7 @@ inline constexpr std::uint32_t kWhole = 0xffffffff;
 /// The least value of CaptureOptions::size other than 0, in bytes.
 inline constexpr std::uint64_t kLeastSize = 65536;
 
-/// What is captured, and where it goes.
+/// The traffic to capture, and the file for it.
 struct CaptureOptions {
   std::filesystem::path file{};               ///< created with mode 0600, or truncated; a FIFO needs a reader
   std::uint64_t size = 0;                     ///< bytes of one file, at least kLeastSize; 0: one file of any size
@@ -78,14 +78,14 @@ class RPCRDMA_EXPORT Capture final : public fabric::Tap {
 
   /// Captures from now on. Has no effect after close().
   void start() noexcept;
-  /// Pauses. The thread then writes what has been captured so far, with the interface's statistics: the file is
+  /// Pauses. The thread then writes the frames captured so far, with the interface's statistics: the file is
   /// complete a moment later.
   void stop() noexcept;
   /// Whether it captures now.
   bool running() const noexcept;
   /// start() if stopped, else stop(). May be called in a signal handler.
   void toggle() noexcept;
-  /// Writes what has been captured, and ends the thread. A disk that does not answer is given up after a few seconds.
+  /// Writes the captured frames, and ends the thread. A disk that does not answer is given up after a few seconds.
   void close() noexcept;
 
   /// Totals so far.

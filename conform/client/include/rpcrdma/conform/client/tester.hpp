@@ -15,25 +15,25 @@ namespace rpcrdma::conform {
 struct ClientOptions {
   fabric::Endpoint listen;  ///< port 0: any free port
   fabric::OpenOptions fabric;
-  std::string export_name = "memory";             ///< of the files in memory, without the leading slash
-  std::optional<std::uint16_t> mount_port;        ///< where MOUNT is served over TCP as well; 0: any free port
+  std::string export_name = "memory";             ///< name of the export, without the leading slash
+  std::optional<std::uint16_t> mount_port;        ///< TCP port that serves MOUNT as well; 0: any free port
   std::vector<std::string> command;               ///< program and arguments, with placeholders such as {url}
-  std::chrono::milliseconds patience{60000};      ///< after which the command must have ended
-  std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes that a run may use more than the run without a fault
+  std::chrono::milliseconds patience{60000};      ///< time limit of one run of the command
+  std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes that a run may use beyond the fault-free run
 };
 
-/// Thrown by reach() and by cases when the process gets SIGINT or SIGTERM: the command has been killed by then.
+/// Thrown by reach() and by cases when the process gets SIGINT or SIGTERM. Unwinding kills the command.
 struct ClientInterrupted {
   int signal = 0;
 };
 
-/// The tester. Its suite may be listed without a command.
+/// The tester. suite() needs no command; reach() and the cases do.
 class ClientTester {
  public:
   explicit ClientTester(ClientOptions options);
   ~ClientTester();
   const Suite& suite() const noexcept;
-  /// Listens, and runs the command against a server without a fault. Returns what is wrong, or an empty string.
+  /// Listens, and runs the command against a server without a fault. Returns an error message, or an empty string.
   std::string reach();
 
  private:

@@ -54,7 +54,7 @@ struct RdmaHeader {
 void encode(Out& out, const ChunkLists& lists);
 /// The header alone; a payload follows in an RDMA_MSG.
 Bytes encode(const RdmaHeader& header);
-/// Decodes a header of version one strictly, whatever its version field says. `payload` receives what follows.
+/// Decodes a header of version one strictly, whatever its version field says. `payload` receives the bytes after it.
 RdmaHeader decode_header(View message, View& payload);
 
 /// Private data of RFC 8797.
@@ -62,7 +62,7 @@ struct PrivateData {
   std::uint8_t version = 1;
   std::uint8_t flags = 0;            ///< bit 0: remote invalidation
   std::uint8_t send_size = 3;        ///< in units of 1,024 bytes, less one
-  std::uint8_t receive_size = 3;     ///< likewise
+  std::uint8_t receive_size = 3;     ///< like send_size
   std::uint32_t magic = 0xf6ab0e18;  ///< the format identifier
 };
 

@@ -57,7 +57,7 @@ using Handle = Bytes;
 Bytes handle_args(View handle);
 Bytes name_args(View directory, std::string_view name);
 Bytes read_args(View handle, std::uint64_t offset, std::uint32_t count);
-/// WRITE up to and including the count word of the data, which is what stays inline if the data is reduced.
+/// WRITE up to and including the count word of the data: the part that stays inline if the data is reduced.
 Bytes write_args_head(View handle, std::uint64_t offset, std::uint32_t count, std::uint32_t stable = kFileSync);
 Bytes write_args(View handle, std::uint64_t offset, View data, std::uint32_t stable = kFileSync);
 /// CREATE, UNCHECKED (0) or GUARDED (1), mode 0644.
@@ -81,7 +81,7 @@ struct Getattr {
   std::uint32_t status = 0;
   Attributes attributes;
 };
-/// LOOKUP, CREATE, MKDIR, SYMLINK: the handle may be absent for those that make an object.
+/// LOOKUP, CREATE, MKDIR, SYMLINK. Those that make an object may omit its handle.
 struct Object {
   std::uint32_t status = 0;
   std::optional<Handle> handle;

@@ -43,7 +43,7 @@ struct RpcCall {
 };
 
 Bytes encode(const RpcCall& call);
-/// Decodes a call strictly; `arguments` are what follows the verifier.
+/// Decodes a call strictly; `arguments` are the bytes after the verifier.
 RpcCall decode_call(View message);
 
 /// An RPC reply. `low` and `high` are those of RPC_MISMATCH and PROG_MISMATCH.

@@ -15,7 +15,7 @@ namespace rpcrdma::conform {
 using Bytes = std::vector<std::byte>;
 using View = std::span<const std::byte>;
 
-/// Thrown by all decoders: what is wrong with a message.
+/// Thrown by all decoders; what() names the error in the message.
 struct DecodeError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -64,7 +64,7 @@ class In {
 View view_of(std::string_view text) noexcept;
 /// The bytes in hexadecimal, in groups of four; no more than `limit` of them.
 std::string hex(View bytes, std::size_t limit = 64);
-/// Bytes that differ from place to place and from seed to seed.
+/// Returns `size` bytes that depend on the position and on the seed.
 Bytes pattern(std::size_t size, std::uint32_t seed);
 
 }  // namespace rpcrdma::conform

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A case of a conformance tester: what it sends, what a rule requires, and what the peer did.
+// A case of a conformance tester: the messages that it sends, the requirement of a rule, and the peer's behaviour.
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace rpcrdma::conform {
 
-/// What it means if the peer fails a case.
+/// The meaning of a failed case.
 enum class Level {
-  must,        ///< it breaks a rule of a specification
-  should,      ///< it departs from a recommendation
+  must,        ///< the peer breaks a rule of a specification
+  should,      ///< the peer departs from a recommendation
   robustness,  ///< no rule covers the situation, or a rule leaves it open; a good implementation copes with it
 };
 
@@ -24,36 +24,36 @@ struct CaseInfo {
   std::string id;  ///< "family/name"; lower case, digits and hyphens; unique within a tester
   Level level = Level::must;
   std::string rules;     ///< ids of docs/requirements.tsv, separated by spaces; may be empty at Level::robustness
-  std::string sends;     ///< what the tester does, in one line
-  std::string required;  ///< what the rule requires the peer to do, in one line
+  std::string sends;     ///< the action of the tester, in one line
+  std::string required;  ///< the required behaviour of the peer, in one line
 
   /// The part of the id before the first slash.
   std::string_view family() const noexcept { return std::string_view(id).substr(0, id.find('/')); }
 };
 
-/// Ends a case: the peer did not do what is required. what() says what it did.
+/// Ends a case: the peer did not behave as required. what() describes its behaviour.
 struct CaseFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Ends a case that does not apply to this peer. what() says why.
+/// Ends a case that does not apply to this peer. what() gives the reason.
 struct CaseSkipped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a case notes while it runs. The report shows it beside CaseInfo.
+/// The notes of a case while it runs. The report shows them beside CaseInfo.
 class Record {
  public:
-  /// Adds a line to what was sent; CaseInfo::sends is shown in any case.
+  /// Adds a line to the list of messages sent. The report shows CaseInfo::sends before this list.
   void sent(std::string line) { sent_.push_back(std::move(line)); }
-  /// Adds a line to what was received.
+  /// Adds a line to the list of messages received.
   void received(std::string line) { received_.push_back(std::move(line)); }
 
   /// Throws CaseFailed.
   [[noreturn]] static void fail(const std::string& what) { throw CaseFailed(what); }
   /// Throws CaseSkipped.
   [[noreturn]] static void skip(const std::string& why) { throw CaseSkipped(why); }
-  /// Throws CaseFailed unless `good`. `otherwise` says what the peer did.
+  /// Throws CaseFailed unless `good`. `otherwise` describes the peer's behaviour.
   static void expect(bool good, const std::string& otherwise) {
     if (!good) fail(otherwise);
   }
@@ -91,7 +91,7 @@ class Suite {
 template <class Target>
 class Family {
  public:
-  using Body = std::function<void(Target&)>;  ///< a case as its author writes it
+  using Body = std::function<void(Target&)>;  ///< the code of a case
   /// Makes a Target and calls the body with it.
   using Enter = std::function<void(Record&, const Body&)>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The forms in which a run is reported. The file of a reporter is open for writing; it is not closed.
+// The formats of reports. A reporter writes to an open file, and does not close it.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,10 +11,11 @@ namespace rpcrdma::conform {
 
 /// One line a case as it runs, details of failures below it, totals at the end. `colours`: with ANSI colours.
 std::unique_ptr<Reporter> make_terminal_report(std::FILE* out, bool colours);
-/// Test Anything Protocol: valid as version 13 and 14. Only failures at Level::must are failures there; those of other
-/// levels and known ones carry the directive todo.
+/// Test Anything Protocol: valid as version 13 and 14. Failed cases are "not ok". Those below Level::must and known
+/// divergences have the directive todo, so that they do not count.
 std::unique_ptr<Reporter> make_tap_report(std::FILE* out);
-/// JUnit XML, written at the end; the same cases fail as in TAP, others are "skipped" with a message.
+/// JUnit XML, written at the end. Failed cases of Level::must are failures. Other failed cases and known divergences
+/// are "skipped" with a message.
 std::unique_ptr<Reporter> make_junit_report(std::FILE* out);
 /// One HTML page without outside resources, written at the end.
 std::unique_ptr<Reporter> make_html_report(std::FILE* out);

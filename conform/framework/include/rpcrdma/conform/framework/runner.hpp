@@ -19,7 +19,7 @@ enum class Verdict {
   pass,
   fail,
   skip,   ///< the case does not apply to this peer
-  known,  ///< failed, and the list of known divergences has it
+  known,  ///< the case failed, and is listed as a known divergence
 };
 
 /// "pass", "fail", "skip", "known".
@@ -32,14 +32,14 @@ struct CaseResult {
   std::vector<std::string> sent;      ///< lines beyond CaseInfo::sends
   std::vector<std::string> received;  ///< lines; the last one of a failure is its cause
   std::string reason;                 ///< why it was skipped, or why the failure is accepted
-  bool stale = false;                 ///< passed, although the list of known divergences has it
+  bool stale = false;                 ///< the case passed, although it is listed as a known divergence
   std::chrono::milliseconds took{0};
 };
 
-/// What is tested, for the reports.
+/// The tester and its peer, for the reports.
 struct Subject {
   std::string tester;   ///< "rpcrdma-conform server"
-  std::string version;  ///< of the tester
+  std::string version;  ///< version of the tester
   std::string peer;     ///< "iwarp@192.0.2.1:20049"
   std::string date;     ///< ISO 8601
 };
@@ -54,7 +54,7 @@ struct Summary {
 
   std::size_t count(Level level, Verdict verdict) const noexcept;
   std::size_t count(Verdict verdict) const noexcept;
-  /// 0: no MUST failed; 1: one did; 3: the peer stopped serving.
+  /// 0: no MUST failed; 1: at least one MUST failed; 3: the peer stopped serving.
   int exit_status() const noexcept;
 };
 
@@ -67,10 +67,10 @@ class Reporter {
   virtual void end(const Summary&) {}
 };
 
-/// Makes an ordinary call. Returns what is wrong; an empty string means that the peer is healthy.
+/// Makes an ordinary call. Returns an error message; an empty string means that the peer is healthy.
 using HealthCheck = std::function<std::string()>;
 
-/// What to run.
+/// The cases to run, and the data for the reports.
 struct RunOptions {
   Selection only;
   Known known;

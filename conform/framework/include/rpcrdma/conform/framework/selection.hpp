@@ -15,7 +15,7 @@ bool glob_matches(std::string_view glob, std::string_view text) noexcept;
 /// (ECMAScript) that is found in the id. Without patterns all cases are selected.
 class Selection {
  public:
-  /// Adds a pattern; returns what is wrong with it, if anything.
+  /// Adds a pattern. Returns an error message, or nothing.
   std::optional<std::string> add(const std::string& pattern);
   bool matches(const std::string& id) const;
 
@@ -31,10 +31,10 @@ class Known {
     std::string pattern;  ///< an id or a glob
     std::string reason;
   };
-  /// Parses lines of a pattern and a reason, separated by white space; `#` begins a comment line. Returns what is
-  /// wrong, with the number of the line, if anything.
+  /// Parses lines of a pattern and a reason, separated by white space; `#` begins a comment line. Returns an error
+  /// message with the number of the line, or nothing.
   std::optional<std::string> parse(std::string_view text);
-  /// Why `id` may fail; null if it may not.
+  /// The entry that permits `id` to fail; null if there is none.
   const Entry* find(std::string_view id) const noexcept;
   const std::vector<Entry>& entries() const noexcept { return entries_; }
 

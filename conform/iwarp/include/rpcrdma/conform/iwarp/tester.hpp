@@ -13,18 +13,18 @@ namespace rpcrdma::conform {
 
 struct IwarpOptions {
   boost::asio::ip::tcp::endpoint peer;
-  std::uint32_t program = 100003, version = 3;  ///< whose NULL is called; any RPC reply will do
-  std::chrono::milliseconds patience{10000};    ///< for an answer of the responder
-  std::chrono::milliseconds stall{60000};       ///< for it to give up a connection on which the tester is silent
+  std::uint32_t program = 100003, version = 3;  ///< the program whose NULL is called; any RPC reply is accepted
+  std::chrono::milliseconds patience{10000};    ///< time limit for an answer of the responder
+  std::chrono::milliseconds stall{60000};       ///< time limit for the responder to close a silent connection
 };
 
-/// The tester. Its suite may be listed without a connection.
+/// The tester. suite() needs no connection.
 class IwarpTester {
  public:
   explicit IwarpTester(IwarpOptions options);
   ~IwarpTester();
   const Suite& suite() const noexcept;
-  /// Sets up a connection and calls NULL. Returns what is wrong, or an empty string.
+  /// Sets up a connection and calls NULL. Returns an error message, or an empty string.
   std::string check_health();
 
  private:

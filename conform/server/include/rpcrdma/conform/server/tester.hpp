@@ -13,7 +13,7 @@
 
 namespace rpcrdma::conform {
 
-/// What the server serves.
+/// The program that the server serves.
 enum class Program {
   nfs3,  ///< NFSv3 at an export
   null,  ///< only the procedure NULL is called; cases that need files are skipped
@@ -23,23 +23,24 @@ struct ServerOptions {
   fabric::Endpoint server;
   fabric::OpenOptions fabric;
   Program program = Program::nfs3;
-  std::uint32_t null_program = 100003, null_version = 3;  ///< whose NULL is called
-  std::string export_path;                                ///< for MOUNT
+  std::uint32_t null_program = 100003, null_version = 3;  ///< the program whose NULL is called
+  std::string export_path;                                ///< path of the export, for MOUNT
   std::optional<std::uint16_t> mount_port;                ///< MOUNT over TCP; otherwise over the connection itself
-  std::optional<Bytes> root_handle;                       ///< instead of MOUNT
-  std::uint32_t uid = 0, gid = 0;                         ///< of AUTH_SYS
-  std::chrono::milliseconds patience{10000};              ///< for an answer of the server
+  std::optional<Bytes> root_handle;                       ///< used instead of MOUNT
+  std::uint32_t uid = 0, gid = 0;                         ///< ids in AUTH_SYS
+  std::chrono::milliseconds patience{10000};              ///< time limit for an answer of the server
 };
 
-/// The tester. Its suite may be listed without a connection.
+/// The tester. suite() needs no connection.
 class ServerTester {
  public:
   explicit ServerTester(ServerOptions options);
   ~ServerTester();
   const Suite& suite() const noexcept;
-  /// Opens the fabric, makes the first calls and, with NFS, the files that the cases use. Returns what is wrong.
+  /// Opens the fabric, makes the first calls and, with NFS, the files that the cases use. Returns an error message, or
+  /// an empty string.
   std::string reach();
-  /// Calls NULL and, with NFS, GETATTR. Returns what is wrong, or an empty string.
+  /// Calls NULL and, with NFS, GETATTR. Returns an error message, or an empty string.
   std::string check_health();
   /// The provider that reach() has opened.
   std::string fabric_name() const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What the services require of a back end: one method for each NFSv3 procedure, with its semantics (RFC 1813 section
-// 3.3).
+// The interface of a back end: one method for each NFSv3 procedure, with the semantics of RFC 1813 section 3.3.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -122,8 +121,8 @@ class FileSystem {
   /// block.
   virtual void tidy() {}
 
-  // A method named NAME_at_once gives the same answer as NAME, but never blocks: it returns nothing if what it needs is
-  // not in memory. Call it on a thread that must not block, if blocking() returns true.
+  // A method named NAME_at_once gives the same answer as NAME, but never blocks: it returns nothing if it needs data
+  // that is not in memory. If blocking() returns true, call it on a thread that must not block.
 
   virtual AttributesResult attributes(const NodeKey& node) = 0;
   virtual std::optional<AttributesResult> attributes_at_once(const NodeKey&) { return std::nullopt; }

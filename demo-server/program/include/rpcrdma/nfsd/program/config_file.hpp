@@ -40,7 +40,7 @@ struct ConfigFile {
   std::vector<ExportSpec> exports;
 };
 
-/// Reads and checks the whole file. Refused with `FILE:LINE: what is wrong there` if the file cannot be read, is not
+/// Reads and checks the whole file. Refused with `FILE:LINE: REASON` if the file cannot be read, is not
 /// TOML, or has an unknown key or a bad value.
 Checked<ConfigFile> read_config(const std::filesystem::path& file);
 

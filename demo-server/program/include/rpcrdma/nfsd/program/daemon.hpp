@@ -115,7 +115,7 @@ class Daemon {
   boost::asio::steady_timer grace_{control_};
   boost::asio::steady_timer watchdog_{control_};
   std::thread control_thread_;
-  // Used by the control thread:
+  // The members from here to closed_ are used by the control thread.
   std::size_t open_servers_ = 0;
   bool late_ = false;             // a loop has not answered within the watchdog's interval
   std::size_t silent_loops_ = 0;  // loops that have not answered the watchdog's last check
@@ -125,7 +125,7 @@ class Daemon {
   std::vector<boost::asio::ip::tcp::endpoint> rdma_bound_;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_bound_;
   std::string fabric_text_;
-  bool may_make_devices_ = false;  // in the sandbox
+  bool may_make_devices_ = false;  // the sandbox permits making device files
   rpc::RpcbindRegistration rpcbind_;
 };
 

@@ -38,12 +38,12 @@ struct Options {
   std::uint32_t inline_threshold = 4096;
   std::uint32_t max_connections = 1024;
   std::uint32_t keepalive = 60;  ///< seconds
-  Polling poll;                  ///< of the event loops
+  Polling poll;                  ///< polling of the event loops
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
   SandboxMode sandbox = SandboxMode::on;
   bool rpcbind = false;
-  std::optional<boost::asio::ip::tcp::endpoint> metrics;  ///< where statistics are served by HTTP
+  std::optional<boost::asio::ip::tcp::endpoint> metrics;  ///< the address at which statistics are served by HTTP
   std::optional<capture::CaptureOptions> capture;         ///< empty: nothing is captured
 };
 

@@ -15,14 +15,14 @@ namespace rpcrdma::nfsd {
 enum class SandboxMode : std::uint8_t {
   off,     ///< changes nothing
   log,     ///< as `on`, but the kernel logs the system calls that `on` refuses, and makes them
-  on,      ///< fewer capabilities, a filter of system calls, no TCP ports but those named; as far as the kernel permits
-  strict,  ///< as `on`, and no file outside of the paths named; fails if the kernel lacks a part
+  on,      ///< fewer capabilities, filtered system calls, only the TCP ports of SandboxNeeds; as the kernel permits
+  strict,  ///< as `on`, and only the files of SandboxNeeds; fails if the kernel lacks a part
 };
 
 /// "off", "log", "on" or "strict"; nothing for other words.
 std::optional<SandboxMode> parse_sandbox_mode(std::string_view word) noexcept;
 
-/// What the server needs within the sandbox.
+/// The rights that the server needs within the sandbox.
 struct SandboxNeeds {
   bool devices = false;                  ///< to make block and character devices
   std::vector<std::uint16_t> tcp_ports;  ///< to bind; 0 stands for every free port
@@ -35,10 +35,10 @@ struct SandboxNeeds {
 /// before the process has a second thread. A part that the kernel does not have is logged, and left out in modes other
 /// than `strict`.
 ///
-/// Capabilities: keeps those that serve files as their callers, that lock memory and, if a port below 1024 is needed,
-/// that binds it; the process and its children never gain others. System calls: those that a server with its libraries
-/// makes; all others fail with ENOSYS. Builds with a sanitizer filter none. Network and files: Landlock, Linux 6.7 for
-/// the network, Linux 5.19 for files.
+/// Capabilities: keeps those to act as callers, to access files, to lock memory and, if a port below 1024 is needed, to
+/// bind it; the process and its children never gain others. System calls: permits those that the server and its
+/// libraries make; all others fail with ENOSYS. Builds with a sanitizer filter no system calls. Network and files: uses
+/// Landlock, which needs Linux 6.7 for the network and Linux 5.19 for files.
 Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const Log& log);
 
 /// False in builds with a sanitizer.

@@ -14,12 +14,12 @@
 namespace rpcrdma::nfsd {
 
 /// Threads for file I/O, which may block. Each has a HandleCodec of its own for its jobs. A job goes to the thread that
-/// became idle last: its processor's caches are warm, and it still has the identity of its last caller, which is
-/// usually also the next one. A file system that hangs blocks the threads that call it. If jobs wait and none has
+/// became idle last: its processor's caches are warm, and it still has the identity of its last caller, who usually
+/// sends the next call as well. A file system that hangs blocks the threads that call it. If jobs wait and none has
 /// started for kPatience, the pool adds threads, up to `most`; these become spare when they are idle.
 class IoPool {
  public:
-  /// 192 bytes hold what the services capture, so that a job does not allocate.
+  /// 192 bytes hold the captures of the services, so that a job does not allocate.
   using Job = UniqueFunction<void(const HandleCodec&), 192>;
 
   /// How long jobs wait while all threads are busy before the pool adds threads.
@@ -43,8 +43,8 @@ class IoPool {
   std::size_t busy() const;
 
  private:
-  /// Where one idle thread waits. A futex: a condition variable would leave the mutex marked as contended when it has
-  /// locked it again, and the next unlock would be a system call.
+  /// One idle thread waits here, on a futex. A condition variable would lock the mutex as contended after a wait, so
+  /// that the next unlock would be a system call.
   class Place {
    public:
     /// Announces a wait; wake() may follow at once.

@@ -16,7 +16,8 @@ inline sigset_t block_external_signals() noexcept {
 
 /// Blocks external signals in this thread while it exists, and in the threads that are created meanwhile for as long as
 /// they live. Use it to create threads that may hang in a system call: the kernel delivers a signal to one thread, and
-/// a signal to a thread that hangs would wait. A thread that blocks signals itself may get one before it does so.
+/// a signal to a thread that hangs would wait. A new thread that blocked signals itself could receive a signal before
+/// it blocks them.
 class ExternalSignalsBlocked {
  public:
   ExternalSignalsBlocked() noexcept = default;

@@ -19,23 +19,22 @@ namespace rpcrdma::observe {
 
 /// The limits of the HTTP server; no specification sets them.
 struct StatisticsServerOptions {
-  std::size_t max_connections = 64;  ///< a new connection beyond them replaces the one idle for longest
+  std::size_t max_connections = 64;  ///< a further connection replaces the connection that has been idle for longest
   std::uint32_t max_header = 8192;   ///< bytes of a request
   std::chrono::milliseconds timeout{
-      10000};  ///< for one request to arrive, to be answered, and for the reply to be read
-  std::chrono::milliseconds freshness{100};  ///< a report that is not older is sent again instead of a new one
-  std::string version;                       ///< of the program
+      10000};  ///< limit of each step: a request arrives, a report arrives, the client reads the reply
+  std::chrono::milliseconds freshness{100};  ///< a report is sent again until it has this age
+  std::string version;                       ///< version of the program
   /// Names of this machine that clients may use in the Host header if the server listens on a loopback address. IP
-  /// addresses and localhost are always accepted. On another address every name is.
+  /// addresses and localhost are always accepted. If the server listens on another address, every name is accepted.
   std::vector<std::string> names;
 };
 
-/// Answers GET and HEAD. Nothing that a client sends changes anything. Everything belongs to the thread of the
-/// io_context.
+/// Answers GET and HEAD. No request changes anything. Everything belongs to the thread of the io_context.
 class StatisticsServer {
  public:
-  /// Passes a report to its argument, on the thread of the io_context, now or later. It may be called again before
-  /// that.
+  /// Passes a report to its argument, on the thread of the io_context, before or after it returns. May be called again
+  /// before the report has been passed.
   using Source = std::function<void(UniqueFunction<void(Report)>)>;
 
   /// Listens at `local` and serves as long as the result exists and `context` runs.

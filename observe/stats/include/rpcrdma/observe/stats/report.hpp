@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a server has done, as one value: each event loop fills a report of its own, and the reports are added.
+// The statistics of a server as one value: each event loop fills a report of its own, and the reports are added.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -19,21 +19,21 @@ namespace rpcrdma::observe {
 
 /// One procedure, over all threads, fabrics and TCP.
 struct Procedure {
-  std::uint32_t program = 0;            ///< program number
-  std::uint32_t version = 0;            ///< program version
-  std::uint32_t number = 0;             ///< procedure number
-  std::string_view name;                ///< a literal, such as "GETATTR"
-  rpc::ProcedureStatistics statistics;  ///< sums
+  std::uint32_t program = 0;  ///< program number
+  std::uint32_t version = 0;  ///< program version
+  std::uint32_t number = 0;   ///< procedure number
+  std::string_view name;      ///< a literal, such as "GETATTR"
+  rpc::ProcedureStatistics statistics;
 };
 
 /// One fabric, over all threads.
 struct FabricUse {
-  std::string name;             ///< "iwarp", or "verbs at ADDRESS"
-  transport::Traffic traffic;   ///< of all connections since the start
-  fabric::Counters counters;    ///< of the provider
+  std::string name;            ///< "iwarp", or "verbs at ADDRESS"
+  transport::Traffic traffic;  ///< traffic of all connections since the start
+  fabric::Counters counters;
   std::size_t connections = 0;  ///< open now
   std::size_t regions = 0;      ///< memory regions registered now
-  memory::Pool::Counters pool;  ///< buffers
+  memory::Pool::Counters pool;
 };
 
 /// Most connections that a report lists.
@@ -43,13 +43,13 @@ inline constexpr std::size_t kMostConnections = 64;
 struct Report {
   std::vector<Procedure> procedures;                 ///< those that have been called
   std::vector<FabricUse> fabrics;                    ///< those in use
-  std::vector<transport::ConnectionReport> busiest;  ///< at most kMostConnections, by calls, in descending order
+  std::vector<transport::ConnectionReport> busiest;  ///< sorted by calls, most first; at most kMostConnections
   rpc::Dispatcher::Counters dispatched;              ///< calls, and rejected calls by reason
-  // Filled once, not by each loop:
+  // The following members are filled once, not by each event loop.
   transport::Server::Counters server;         ///< sums over all listeners for RDMA
   rpc::TcpServer::Counters tcp;               ///< sums over all listeners for TCP
-  rpc::DuplicateCache::Counters duplicates;   ///< of the duplicate request cache
-  Runner::Counters waits{};                   ///< of the event loops
+  rpc::DuplicateCache::Counters duplicates;   ///< counters of the duplicate request cache
+  Runner::Counters waits{};                   ///< waits of the event loops
   std::size_t descriptors = 0;                ///< open file descriptors of the process
   std::chrono::steady_clock::duration age{};  ///< since the server was started
 
