@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one coroutine for each direction reads bytes, divides them into frames, applies the faults of the plan to
-// each frame, and writes. It reads again only after that. Ownership: the coroutines own the connection; close() cancels
-// their waits. Error handling: the end of a stream is passed on, a reset ends both connections.
+// each frame, and writes. It reads again only after that, unless a fault joins frames.
+// Ownership: the coroutines own the connection; close() cancels their waits.
+// Error handling: the end of a stream is passed on, a reset ends both connections.
 #include "connection.hpp"
 
 #include <fmt/format.h>

@@ -20,7 +20,7 @@ class Program {
   /// failure.
   std::optional<std::string> start();
   std::string ready_line() const;
-  /// Runs until a signal or the loss of the device; returns the exit status.
+  /// Runs until SIGTERM, SIGINT or a permanent failure of the TUN device; returns the exit status.
   int run();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A process that serves forms.x over TCP by libtirpc and over RDMA, with one dispatch function in one loop; and clients
-// for both.
+// A process that serves forms.x over TCP by libtirpc and over RDMA by this library, with the same dispatch functions in
+// one event loop; and clients for both.
 #include <rpc/rpc.h>
 #include <sys/types.h>
 

@@ -49,7 +49,7 @@ TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   expect_alive();
 }
 
-// [8166-3.4.5.2-d] [8166-3.4.5-d] Read chunks with and without padding, in any segments and in any order
+// [8166-3.4.5.2-d] [8166-3.4.5-d] Read chunks with and without padding, of one or two segments and an empty one
 TEST_F(ResponderTest, ReadChunksWithAndWithoutPad) {
   start();
   struct Case {

@@ -110,7 +110,9 @@ void add_used(ServerFamily& family) {
                 s.send(call);
                 const Message message = s.answer_to(call.xid());
                 Record::expect(message.header.lists.writes.size() == 1, "not one Write chunk");
-                Record::expect(length_of(message.header.lists.writes[0]) == 5001, "the Write chunk has another length");
+                Record::expect(
+                    length_of(message.header.lists.writes[0]) == 5001,
+                    fmt::format("{} bytes in the Write chunk, not 5,001", length_of(message.header.lists.writes[0])));
                 Record::expect(data.bytes() == Bytes(s.files().contents.begin(), s.files().contents.begin() + 5001),
                                "the data differs from the file");
               });

@@ -133,7 +133,7 @@ Result<std::unique_ptr<Fabric>> Verbs::open(boost::asio::io_context& context, co
   const DeviceLimits& limits = device.limits();
   LastingOptions lasting;
   lasting.name = device.name() + " at " + local.address().to_string();
-  log.debug("verbs: {}: {}, {} buffers a message, at most IRD {}, ORD {}", lasting.name,
+  log.debug("verbs: {}: {}, at most {} buffers in a message, IRD {}, ORD {}", lasting.name,
             limits.windows ? "memory windows" : "no memory windows", limits.max_gather, limits.max_inbound_reads,
             limits.max_outbound_reads);
   auto again = [&context, local, options, devices = devices_, log]() -> Result<std::unique_ptr<Fabric>> {

@@ -145,8 +145,8 @@ KeptNodePtr KeptNodes::add(const NodeKey& key, const NodeStat& stat, Fd& fd, std
   return node;
 }
 
-/// Moves an entry to `gone`, which closes it after the lock is released. `mutex_` is locked: no thread can begin to use
-/// the object meanwhile.
+/// Moves an entry to `gone`, or to `late_` if a call still uses the object. `mutex_` is locked: no thread can begin to
+/// use the object meanwhile.
 void KeptNodes::take_out(Order::iterator at, Order& gone) {
   by_key_.erase(at->node->key);
   by_id_.erase(at->node->id);

@@ -209,7 +209,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   const Progress& progress() const noexcept { return progress_; }
   /// The counters since the start. Still valid after the connection has ended.
   Traffic traffic() const noexcept;
-  /// The counters that the users of the connection update: calls, replies, errors, and waits for credits or memory.
+  /// For the counters that the users of the connection update themselves: credits granted, long replies, discarded
+  /// messages, and waits for credits, resources or the bulk budget.
   Traffic& counted() noexcept { return traffic_; }
   /// The present time. Within a batch of completions, all calls return the time of the first call in the batch: a batch
   /// reads the clock once.

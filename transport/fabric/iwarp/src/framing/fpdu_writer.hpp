@@ -15,7 +15,7 @@
 namespace rpcrdma::fabric::iwarp {
 
 /// The sending half of MPA: gathers many frames into one list of buffers for one system call. Payloads are
-/// referenced, not copied, except where markers are inserted.
+/// referenced, not copied, unless the peer requested markers.
 ///
 /// Ownership. Payload memory stays valid until the batch is written or cut().
 class FpduWriter {

@@ -44,7 +44,7 @@ class StreamState {
   }
 
   bool over() const noexcept { return name_ == Name::closed; }
-  /// Whether work for the wire may be posted.
+  /// Whether work other than receives may be posted.
   bool accepts_work() const noexcept { return name_ == Name::established; }
   /// Whether frames may be written to the socket.
   bool transmits() const noexcept { return name_ >= Name::established && name_ <= Name::peer_ended; }

@@ -44,7 +44,7 @@ class NodeKey {
   static constexpr std::size_t kMax = 40;
 
   NodeKey() noexcept = default;
-  /// Copies `octets`, at most kMax of them; a longer span gives an empty key.
+  /// Copies `octets`; if there are more than kMax, the key is empty.
   explicit NodeKey(std::span<const std::byte> octets) noexcept {
     if (octets.size() > kMax) return;
     size_ = static_cast<std::uint8_t>(octets.size());
