@@ -5,6 +5,7 @@
 // thread, once their producer has ended and all their records are written. Error handling. If the file cannot be
 // written, the capture stops; frames are then dropped and counted.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -47,8 +48,8 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
 
  private:
   void run();
-  bool wait();
-  void drain();
+  bool wait(std::chrono::microseconds interval);
+  std::uint64_t drain();
   void forget_ended(const std::vector<Connection*>& ended);
   std::uint64_t dropped() const noexcept;
 
