@@ -42,9 +42,11 @@ cli::Section help_section_of_capture() {
            {"stopped", "capture nothing before the first SIGUSR2"}}};
 }
 
-boost::system::result<std::shared_ptr<Capture>, CaptureRefusal> open_capture(const CaptureOptions& wanted, Log log) {
-  auto opened = Capture::open(wanted, std::move(log));
-  if (!opened) return CaptureRefusal{fmt::format("--capture: {}: {}", wanted.file.string(), opened.error().message())};
+boost::system::result<std::shared_ptr<Capture>, CaptureRefusal> open_capture(
+    const std::optional<CaptureOptions>& wanted, Log log) {
+  if (!wanted) return std::shared_ptr<Capture>();
+  auto opened = Capture::open(*wanted, std::move(log));
+  if (!opened) return CaptureRefusal{fmt::format("--capture: {}: {}", wanted->file.string(), opened.error().message())};
   return std::move(*opened);
 }
 
