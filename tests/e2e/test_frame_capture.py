@@ -10,11 +10,11 @@ from pathlib import Path
 from kit import iwarp, pcapng, rpc
 from kit.case import Case
 from kit.counts import Counts
-from kit.fabric import ADDRESS, FABRIC, OPTIONS, iwarp_only
+from kit.fabric import ADDRESS, ADDRESS6, FABRIC, OPTIONS, iwarp_only
 from kit.relay import Relay
 from kit.server import binary
 from kit.trees import noise
-from kit.tshark import crc_verdicts, packets
+from kit.tshark import checksum_verdicts, packets
 from kit.waiting import wait_until
 
 CALL = 0  # rpc.msgtyp
@@ -88,7 +88,7 @@ class FrameCapture(Case):
         self.one.stop()
         for capture in (self.of_server, *self.clients):
             self.assertEqual(pcapng.statistics(capture)[1], 0)
-            self.assertEqual(crc_verdicts(capture)[1], 0)
+            self.assertEqual(checksum_verdicts(capture), (2 * len(list(pcapng.packets(capture))), 0))
         self.check_decoded(packets(self.of_server))
         seen = [packet for capture in self.clients for packet in packets(capture)]
         self.check_decoded(seen)
@@ -149,7 +149,7 @@ class FrameCapture(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertLess(path.stat().st_size, BULK // 10)
             self.assertTrue(any(packet.comment.startswith("the first bytes of ") for packet in pcapng.packets(path)))
-            self.assertEqual(crc_verdicts(path)[1], 0)
+            self.assertEqual(checksum_verdicts(path)[1], 0)
             seen = packets(path)
             self.assertTrue(any("LOOKUP" in packet.info for packet in seen))
             self.assertTrue(any(packet.opcode(iwarp.READ_RESPONSE) or packet.opcode(iwarp.WRITE) for packet in seen))
@@ -157,6 +157,15 @@ class FrameCapture(Case):
                 self.assertTrue(packet.has("iwarp_mpa") or "Len=0" in packet.info)
                 if packet.has("_ws.malformed"):
                     self.assertIn("READ Reply", packet.info)
+
+    def test_over_ipv6(self):
+        server = self.server(listen=(f"[{ADDRESS6}]:0",), name="six")
+        self.captured("rpcrdma-nfs", "ls", "-l", server.url("memory"))
+        (path,) = self.clients
+        self.assertEqual(checksum_verdicts(path), (len(list(pcapng.packets(path))), 0), "one of each packet: that of TCP")
+        seen = packets(path)
+        self.assertTrue(all("ipv6" in packet.protocols for packet in seen))
+        self.assertTrue(any("READDIRPLUS Reply" in packet.info for packet in seen))
 
     @unittest.skipUnless(Path(binary("rpcrdma-load")).exists(), "not built")
     def test_load(self):

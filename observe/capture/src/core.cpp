@@ -105,12 +105,12 @@ CaptureCounts Capture::Core::counts() const noexcept {
 }
 
 void Capture::Core::run() {
-  auto interval = kLongestInterval;
-  while (wait(interval)) {
+  interval_ = kLongestInterval;
+  while (wait()) {
     const bool paused = !active();
     const std::uint64_t written = std::max<std::uint64_t>(drain(), 1);
-    interval = std::clamp(std::chrono::microseconds(interval.count() * kAtOnce / written), kShortestInterval,
-                          std::min(2 * interval, kLongestInterval));
+    interval_ = std::clamp(std::chrono::microseconds(interval_.count() * kAtOnce / written), kShortestInterval,
+                           std::min(2 * interval_, kLongestInterval));
     if (paused) file_.pause(counts().dropped);
   }
   drain();
@@ -123,10 +123,10 @@ void Capture::Core::run() {
   condition_.notify_all();
 }
 
-/// Waits for `interval`, or until it is woken. Returns false if the capture is closing.
-bool Capture::Core::wait(std::chrono::microseconds interval) {
+/// Waits for interval_, or until it is woken. Returns false if the capture is closing.
+bool Capture::Core::wait() {
   std::unique_lock lock(mutex_);
-  condition_.wait_for(lock, interval, [this] { return closing_.load() || hurried_.load(); });
+  condition_.wait_for(lock, interval_, [this] { return closing_.load() || hurried_.load(); });
   hurried_.store(false);
   return !closing_.load();
 }

@@ -48,7 +48,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
 
  private:
   void run();
-  bool wait(std::chrono::microseconds interval);
+  bool wait();
   std::uint64_t drain();
   void forget_ended(const std::vector<Connection*>& ended);
   std::uint64_t dropped() const noexcept;
@@ -70,7 +70,8 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   std::vector<std::shared_ptr<Connection>> connections_;
 
   std::thread thread_;
-  FileWriter file_;  // used by the thread
+  std::chrono::microseconds interval_;  // of the thread, between two looks for records
+  FileWriter file_;                     // used by the thread
 };
 
 }  // namespace rpcrdma::capture

@@ -28,7 +28,9 @@ CLI::Option* add_capture_option(CLI::App& app, std::optional<CaptureOptions>& wa
   };
   return app
       .add_option_function<std::string>(
-          "--capture", take, "Write the RDMA traffic to this file, for Wireshark; SIGUSR2 stops and starts it")
+          "--capture", take,
+          "Write the RDMA traffic to this file, for Wireshark; SIGUSR2 stops and starts it. Copying and writing each "
+          "message slows down small calls, most where no processor is idle")
       ->type_name("FILE[,OPTION]...")
       ->default_str("off");
 }
