@@ -24,6 +24,8 @@ GATES = {
     **{(f"libnfs_{name}_qd32", "ganesha"): ">= 1.3 [2]" for name in ON_NAMES},
     **{(f"libnfs_{way}_1m_{depth}", "ganesha"): ">= 1.2" for way in ("read", "write") for depth in ("qd1", "qd8")},
     ("read_1m_qd8_crc", "read_1m_qd8"): ">= 0.75",
+    **{(f"scraped_{depth}", f"nfs_null_rate_{depth}"): ">= 0.99" for depth in ("qd1", "qd32")},
+    **{(f"{side}_captured_{depth}", f"null_rate_{depth}"): ">= 0.85" for side in ("server", "client") for depth in ("qd1", "qd32")},
 }
 # The bounds if both sides run on one processor.
 GATES_TOGETHER = {**GATES, ("null_rtt", "raw_tcp"): "<= 1.30"}

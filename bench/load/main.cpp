@@ -9,9 +9,12 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <csignal>
 #include <random>
 
+#include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/poll.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
@@ -35,6 +38,7 @@ struct Options {
   bool sync = false;
   bool random = false;
   Polling poll;
+  std::optional<capture::CaptureOptions> capture;
 };
 
 /// Completes `options`. Returns the usage error; empty if there is none.
@@ -64,6 +68,7 @@ int parse(int argc, char** argv, Options& options) {
   app.add_flag("--sync", options.sync, "FILE_SYNC WRITEs, as the kernel's client sends with O_DIRECT")->needs(write);
   app.add_flag("--random", options.random, "blocks in random order; default: in sequence");
   cli::add_poll_option(app, options.poll);
+  capture::add_capture_option(app, options.capture);
   app.add_option("URL", url, "a file that exists: nfs://HOST[:PORT]/EXPORT/PATH")->required();
   try {
     app.parse(argc, argv);
@@ -173,7 +178,15 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, err
 int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
+  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
   fabric::raise_locked_memory_limit();
+  const auto tap = capture::open_capture(options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-load")));
+  if (!tap) {
+    fmt::print(stderr, "rpcrdma-load: {}\n", tap.error().why);
+    return 1;
+  }
+  options.client.fabric.tap = *tap;
+  const capture::ToggleBySignal toggled(*tap);
   error_code failed;
   asio::io_context context(1);
   asio::co_spawn(context, run(context, options, failed), [](std::exception_ptr thrown) {

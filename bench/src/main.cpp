@@ -9,6 +9,7 @@
 #include <exception>
 #include <set>
 
+#include "captured_subject.hpp"
 #include "counters.hpp"
 #include "embed_subject.hpp"
 #include "libnfs_subject.hpp"
@@ -148,6 +149,8 @@ std::unique_ptr<Subject> make(Who who, const Setting& setting, Placement placeme
   checked.open.crc = fabric::CrcPolicy::on;
   Setting large = setting.with(two, two);
   large.threshold = kLargeThreshold;
+  Setting scraped = setting;
+  scraped.statistics = true;
   switch (who) {
     case Who::raw_tcp: return make_raw_tcp();
     case Who::raw_tcp_spin: return make_spinning(placement);
@@ -162,7 +165,10 @@ std::unique_ptr<Subject> make(Who who, const Setting& setting, Placement placeme
     case Who::rpcrdma_two: return make_rpcrdma(setting.with(two, two));
     case Who::rpcrdma_two_large: return make_rpcrdma(large);
     case Who::rpcrdma_fallback: return make_rpcrdma(setting.with(automatic, one));
+    case Who::server_captured: return make_captured(setting, CapturedSide::server);
+    case Who::client_captured: return make_captured(setting, CapturedSide::client);
     case Who::nfs_memory: return make_nfs(setting, ExportKind::memory);
+    case Who::nfs_scraped: return make_nfs(scraped, ExportKind::memory);
     case Who::nfs_posix: return make_nfs(setting, ExportKind::directory);
     case Who::nfs_posix_async: return make_nfs(setting, ExportKind::directory_async);
     case Who::local: return make_local(false);

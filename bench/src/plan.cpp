@@ -46,6 +46,23 @@ void add_version_two(std::vector<Comparison>& plan, const Case& null_rtt, const 
   plan.push_back({{"setup_fallback", "1/s", setup}, Who::rpcrdma_fallback, {ours(setups)}});
 }
 
+/// Compares calls that are observed with calls that are not: a server whose statistics are requested once a second, and
+/// captures by one of the two sides. These are rates, as a median would not show what happens between the calls.
+void add_observed(std::vector<Comparison>& plan) {
+  constexpr std::chrono::seconds kScrape{1};
+  for (const std::uint32_t depth : {1u, 32u}) {
+    const auto null = [depth](std::string_view what) {
+      return Case{fmt::format("{}_qd{}", what, depth), "1/s", Operation::null, 0, depth};
+    };
+    Case scraped = null("scraped");
+    Case alone = null("nfs_null_rate");
+    scraped.least = alone.least = kScrape;
+    plan.push_back({scraped, Who::nfs_scraped, {{alone.name, Who::nfs_memory, alone}}});
+    plan.push_back({null("server_captured"), Who::server_captured, {ours(null("null_rate"))}});
+    plan.push_back({null("client_captured"), Who::client_captured, {ours(null("null_rate"))}});
+  }
+}
+
 /// Compares operations on files and names with the transport alone, with the same system calls on a local directory,
 /// and with libnfs on nfs-ganesha.
 void add_metadata(std::vector<Comparison>& plan, const Case& null_rtt) {
@@ -152,6 +169,7 @@ std::vector<Comparison> standard_plan() {
   const Case setups{"setup", "1/s", setup};
   plan.push_back({setups, Who::rpcrdma, {raw_tcp(setups), tirpc_tcp(setups)}});
   add_version_two(plan, null_rtt, setups);
+  add_observed(plan);
   add_metadata(plan, null_rtt);
   add_libnfs(plan);
   add_many_connections(plan, null_rtt);

@@ -19,7 +19,7 @@ double spread_of(const std::vector<double>& values) {
 }
 
 double run(const Contender& one, std::chrono::milliseconds budget) {
-  const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
+  const std::optional<Outcome> outcome = one.subject->run(one.which, std::max(budget, one.which.least));
   if (!outcome) throw std::runtime_error(one.name + " does not support " + one.which.name);
   return outcome->value;
 }

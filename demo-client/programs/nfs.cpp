@@ -101,19 +101,15 @@ int main(int argc, char** argv) {
   fabric::raise_locked_memory_limit();
 
   commands::Reporter report(options.command);
-  std::shared_ptr<capture::Capture> tap;
-  if (options.capture) {
-    auto opened = capture::open_capture(*options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-nfs")));
-    if (!opened) {
-      fmt::print(stderr, "rpcrdma-nfs: {}\n", opened.error().why);
-      return 1;
-    }
-    tap = std::move(*opened);
+  const auto tap = capture::open_capture(options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-nfs")));
+  if (!tap) {
+    fmt::print(stderr, "rpcrdma-nfs: {}\n", tap.error().why);
+    return 1;
   }
-  const capture::ToggleBySignal toggled(tap);
+  const capture::ToggleBySignal toggled(*tap);
   try {
     asio::io_context context(1);
-    asio::co_spawn(context, run(context, options, tap, report), [](std::exception_ptr thrown) {
+    asio::co_spawn(context, run(context, options, *tap, report), [](std::exception_ptr thrown) {
       if (thrown) std::rethrow_exception(thrown);
     });
     Runner(context, options.poll).run();

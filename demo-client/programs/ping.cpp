@@ -236,17 +236,13 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // siw raises SIGPIPE when a connection is lost
   std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
   fabric::raise_locked_memory_limit();
-  std::shared_ptr<capture::Capture> tap;
-  if (options.capture) {
-    auto opened = capture::open_capture(*options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-ping")));
-    if (!opened) {
-      fmt::print(stderr, "rpcrdma-ping: {}\n", opened.error().why);
-      return 1;
-    }
-    tap = std::move(*opened);
-    options.client.fabric.tap = tap;
+  const auto tap = capture::open_capture(options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-ping")));
+  if (!tap) {
+    fmt::print(stderr, "rpcrdma-ping: {}\n", tap.error().why);
+    return 1;
   }
-  const capture::ToggleBySignal toggled(tap);
+  options.client.fabric.tap = *tap;
+  const capture::ToggleBySignal toggled(*tap);
   int status = 1;
   try {
     asio::io_context context(1);

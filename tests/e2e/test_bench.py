@@ -165,6 +165,15 @@ class Bench(Case):
                                ("write_32k_grown_v2", "write_32k_chunk")):
             self.assertLess(requests[case, "ours"], requests[case, by_chunk] - 0.5)
 
+    def test_observed(self):
+        """With statistics that are requested, and with captures, whose files are removed afterwards."""
+        cases = [f"{what}_{depth}" for depth in ("qd1", "qd32") for what in ("scraped", "server_captured", "client_captured")]
+        with mock.patch.dict(os.environ, TMPDIR=str(self.folder)):
+            self.assertEqual(self.pairs(*cases),
+                             [(case, "1/s", case.replace("scraped", "nfs_null_rate").replace("server_captured", "null_rate")
+                               .replace("client_captured", "null_rate")) for case in cases])
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_receive_memory(self):
         """Receives that have grown take more memory, which is freed when their connections are idle."""
         done = self.run_program("rpcrdma-bench", "--receive-memory", "3", deadline_s=4 * DEADLINE_S)

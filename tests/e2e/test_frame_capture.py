@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """--capture: tshark decodes the files, and they agree with the traffic on the wire."""
 import os
+import re
 import signal
 import struct
+import unittest
+from pathlib import Path
 
 from kit import iwarp, pcapng, rpc
 from kit.case import Case
-from kit.fabric import OPTIONS, iwarp_only
+from kit.counts import Counts
+from kit.fabric import ADDRESS, ADDRESS6, FABRIC, OPTIONS, iwarp_only
 from kit.relay import Relay
+from kit.server import binary
 from kit.trees import noise
-from kit.tshark import crc_verdicts, packets
+from kit.tshark import checksum_verdicts, packets
 from kit.waiting import wait_until
 
 CALL = 0  # rpc.msgtyp
@@ -83,7 +88,7 @@ class FrameCapture(Case):
         self.one.stop()
         for capture in (self.of_server, *self.clients):
             self.assertEqual(pcapng.statistics(capture)[1], 0)
-            self.assertEqual(crc_verdicts(capture)[1], 0)
+            self.assertEqual(checksum_verdicts(capture), (2 * len(list(pcapng.packets(capture))), 0))
         self.check_decoded(packets(self.of_server))
         seen = [packet for capture in self.clients for packet in packets(capture)]
         self.check_decoded(seen)
@@ -144,7 +149,7 @@ class FrameCapture(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertLess(path.stat().st_size, BULK // 10)
             self.assertTrue(any(packet.comment.startswith("the first bytes of ") for packet in pcapng.packets(path)))
-            self.assertEqual(crc_verdicts(path)[1], 0)
+            self.assertEqual(checksum_verdicts(path)[1], 0)
             seen = packets(path)
             self.assertTrue(any("LOOKUP" in packet.info for packet in seen))
             self.assertTrue(any(packet.opcode(iwarp.READ_RESPONSE) or packet.opcode(iwarp.WRITE) for packet in seen))
@@ -153,12 +158,62 @@ class FrameCapture(Case):
                 if packet.has("_ws.malformed"):
                     self.assertIn("READ Reply", packet.info)
 
+    def test_over_ipv6(self):
+        server = self.server(listen=(f"[{ADDRESS6}]:0",), name="six")
+        self.captured("rpcrdma-nfs", "ls", "-l", server.url("memory"))
+        (path,) = self.clients
+        self.assertEqual(checksum_verdicts(path), (len(list(pcapng.packets(path))), 0), "one of each packet: that of TCP")
+        seen = packets(path)
+        self.assertTrue(all("ipv6" in packet.protocols for packet in seen))
+        self.assertTrue(any("READDIRPLUS Reply" in packet.info for packet in seen))
+
+    @unittest.skipUnless(Path(binary("rpcrdma-load")).exists(), "not built")
+    def test_load(self):
+        """The capture has each call that rpcrdma-load counts."""
+        (self.files / "bulk").write_bytes(self.local.read_bytes())
+        path = self.folder / "load.pcapng"
+        done = self.run_program("rpcrdma-load", "--fabric", FABRIC, "--seconds", "0.1", "--depth", "1", "--block", "65536", "--capture",
+                                f"{path},snap=0", self.one.url("/files/bulk"))
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        counts = Counts()
+        counts.add_capture(path, self.one.port)
+        self.assertEqual(counts.calls["nfs", "READ"], int(re.match(rb"calls=(\d+) ", done.stdout).group(1)))
+
+    def test_tester_of_servers(self):
+        path = self.folder / "conform.pcapng"
+        done = self.run_program("rpcrdma-conform", "server", "--capture", path, "--program", "null", "--only", "header/*",
+                                f"{FABRIC}@{self.one.address}")
+        self.assertEqual((done.returncode, done.stderr), (0, b""), done.stdout)
+        seen = packets(path)
+        for text in ("NULL Call", "NULL Reply"):
+            self.assertTrue(any(text in packet.info for packet in seen), text)
+        # The version of these headers is wrong.
+        self.assertTrue(any(b"\0\0\0\x02" == message[4:8] for flow, _, _ in pcapng.connections(pcapng.packets(path), {self.one.port})
+                            for _, message in flow.sends))
+
+    def test_tester_of_clients(self):
+        path = self.folder / "conform.pcapng"
+        done = self.run_program("rpcrdma-conform", "client", "--listen", f"{FABRIC}@{ADDRESS}:0", "--capture", path, "--only",
+                                "errors/err-chunk-to-data", "--", binary("rpcrdma-nfs"), *OPTIONS, "get", "-r", "{url}", "{dir}")
+        self.assertEqual(done.stderr, b"", done.stdout)
+        seen = packets(path)
+        for text in ("MNT Call", "READ Call", "READ Reply"):
+            self.assertTrue(any(text in packet.info for packet in seen), text)
+
     def test_refused(self):
         """A file that cannot be written is an error before anything else happens."""
-        for program, *arguments in (("rpcrdma-nfs", "ping", self.one.url("/files")), ("rpcrdma-ping", self.one.address)):
-            done = self.run_program(program, *OPTIONS, "--capture", self.folder / "no folder" / "x", *arguments)
-            self.assertEqual(done.returncode, 1)
+        url = self.one.url("/files")
+        for status, program, *arguments in (
+                (1, "rpcrdma-nfs", *OPTIONS, "ping", url), (1, "rpcrdma-ping", *OPTIONS, self.one.address),
+                (2, "rpcrdma-conform", "server", "--program", "null", f"{FABRIC}@{self.one.address}"),
+                (2, "rpcrdma-conform", "client", "--listen", f"{FABRIC}@{ADDRESS}:0", "--", "false")):
+            if program == "rpcrdma-conform":
+                arguments.insert(1, "--capture={}")
+            else:
+                arguments.insert(0, "--capture={}")
+            done = self.run_program(program, *(str(word).replace("{}", str(self.folder / "no folder" / "x")) for word in arguments))
+            self.assertEqual(done.returncode, status)
             self.assertIn(b"No such file or directory", done.stderr)
-            done = self.run_program(program, *OPTIONS, "--capture", "x,snap=one", *arguments)
+            done = self.run_program(program, *(str(word).replace("{}", "x,snap=one") for word in arguments))
             self.assertEqual(done.returncode, 2)
             self.assertIn(b"wrong value: 'snap=one'", done.stderr)

@@ -5,7 +5,9 @@ import os
 import re
 import resource
 import signal
+import socket
 
+from kit import pcapng
 from kit.case import Case
 from kit.fabric import FABRIC, iwarp_only
 from kit.ipnet import PORT, Network
@@ -137,6 +139,30 @@ class Pair(Linked):
             wrong |= {line[0]: line[1] for line in lines if line[0] == "Udp6InCsumErrors" and line[1] != "0"}
             self.assertEqual(wrong, {}, f"host {host.number}")
         self.ends_cleanly()
+
+    def test_capture(self):
+        """The file has the packets of both directions. It belongs to the user to which the program has changed."""
+        one, two = self.hosts
+        folder = self.folder / "captures"
+        folder.mkdir()
+        self.folder.chmod(0o755)
+        folder.chmod(0o777)
+        path = folder / "link.pcapng"
+        one.start([two], "--capture", path)
+        two.start([one])
+        one.probe("echo", two.four, "100-110")
+        self.ends_cleanly()
+        self.assertEqual((path.stat().st_uid, path.stat().st_mode & 0o777), (65534, 0o600))
+        self.assertEqual(pcapng.statistics(path)[1], 0)
+        flows = [flow for *flows, _ in pcapng.connections(pcapng.packets(path), {PORT}) for flow in flows]
+        for source, target in ((one, two), (two, one)):
+            pair = socket.inet_aton(source.four) + socket.inet_aton(target.four)
+            self.assertTrue(any(pair in message for flow in flows for _, message in flow.sends), source.number)
+
+    def test_capture_that_is_refused(self):
+        one, two = self.hosts
+        with self.assertRaisesRegex(AssertionError, "--capture: /none/x: No such file or directory"):
+            one.start([two], "--capture", "/none/x")
 
     def test_path_mtu(self):
         """The stack of the side with the larger MTU learns the smaller one, for both protocols."""

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Statistics by HTTP: their sums compared with the calls of clients, hostile requests, and rpcrdma-top."""
 import concurrent.futures
+import fcntl
 import json
 import os
+import pty
+import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import unittest
 from pathlib import Path
 
@@ -273,6 +278,52 @@ class Top(Case):
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             self.assertIn("refused", self.nfs_fails("stats", f"http://127.0.0.1:{unused.getsockname()[1]}"))
+
+    def screen_of(self, server, columns, lines):
+        """The first screen in a terminal of this size."""
+        terminal, inside = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        program = subprocess.Popen([sys.executable, "-B", str(TOP), server.metrics], stdin=inside, stdout=inside, stderr=inside,
+                                   env=environment)
+        try:
+            os.close(inside)
+            shown = b""
+            while not shown.endswith(b"\x1b[J"):
+                shown += os.read(terminal, 65536)
+            os.write(terminal, b"q")
+            self.assertEqual(program.wait(DEADLINE_S), 0)
+        finally:
+            program.kill()
+            program.wait()
+        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode()).replace("\r", "")
+        return text.splitlines()
+
+    def test_small_terminals(self):
+        """Nothing is cut: lines are wrapped, columns left out, and connections are shown."""
+        server = self.server(options=OPTIONS)
+        source = self.folder / "source"
+        source.write_bytes(b"x")
+        self.nfs("put", source, server.url("memory/f"))
+        self.nfs("ls", "-l", server.url("memory"))
+        ping = subprocess.Popen([Path(os.environ["RPCRDMA_BIN"]) / "rpcrdma-ping", "--count", "100000000", server.address],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: stats(server)["busiest_connections"], "a connection")
+            for columns, lines in ((200, 50), (80, 24), (50, 16)):
+                shown = self.screen_of(server, columns, lines)
+                self.assertLess(len(shown), lines)
+                self.assertLessEqual(max(map(len, shown)), columns)
+                titles = [line.split() for line in shown if re.match(r"(procedure|connection) ", line)]
+                self.assertEqual([title[0] for title in titles], ["procedure", "connection"])
+                self.assertEqual((titles[0][-1], titles[1][1]), ("errors", "calls/s"))
+                self.assertTrue(any(re.match(r"\S+:\d+ ", line) for line in shown), shown)
+                self.assertEqual(any("more)" in line for line in shown), lines == 16)
+                self.assertRegex("  ".join(shown), r"resident \S+B  calls .* waits: send queue \d+, memory \d+  calls with:")
+        finally:
+            ping.kill()
+            ping.wait()
 
     def test_no_server(self):
         with socket.socket() as unused:

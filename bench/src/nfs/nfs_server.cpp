@@ -24,7 +24,7 @@ std::uint16_t port_in(std::string_view line, std::string_view key) {
   return static_cast<std::uint16_t>(std::stoul(std::string(rest.substr(rest.find(':') + 1))));
 }
 
-void serve(const Setting& setting, ExportKind kind, const TemporaryDirectory& folder, NfsPort port,
+void serve(const Setting& setting, ExportKind kind, const TemporaryDirectory& folder, NfsPort port, Board& board,
            const Child::Ready& ready) {
   const boost::asio::ip::address loopback = boost::asio::ip::make_address("127.0.0.1");
   nfsd::Options options;
@@ -38,8 +38,10 @@ void serve(const Setting& setting, ExportKind kind, const TemporaryDirectory& fo
   options.inline_threshold = setting.threshold;
   options.state_dir = folder.path() / "state";
   options.log_level = LogLevel::warn;
+  if (setting.statistics) options.metrics.emplace(loopback, 0);
   nfsd::Daemon daemon(std::move(options), Log(make_stderr_sink(LogLevel::warn, "rpcrdma-bench")));
   if (const auto started = daemon.start(); !started) throw std::runtime_error(started.error().text);
+  if (setting.statistics) board.statistics_port = port_in(daemon.ready_line(), "metrics=");
   ready(port_in(daemon.ready_line(), port == NfsPort::tcp ? "tcp=" : "rdma="));
   daemon.run();
 }
@@ -48,7 +50,8 @@ void serve(const Setting& setting, ExportKind kind, const TemporaryDirectory& fo
 
 std::unique_ptr<Child> start_nfs_server(const Setting& setting, ExportKind kind, const TemporaryDirectory& folder,
                                         NfsPort port) {
-  return std::make_unique<Child>([&](Board&, const Child::Ready& ready) { serve(setting, kind, folder, port, ready); });
+  return std::make_unique<Child>(
+      [&](Board& board, const Child::Ready& ready) { serve(setting, kind, folder, port, board, ready); });
 }
 
 }  // namespace rpcrdma::bench

@@ -17,6 +17,7 @@
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/copy.hpp"
+#include "scraper.hpp"
 #include "timing.hpp"
 
 namespace rpcrdma::bench {
@@ -62,7 +63,21 @@ class Nfs final : public Subject {
 
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     if (client_ == nullptr) complete(prepare());
+    std::optional<Scraper> scraper;
+    if (setting_.statistics) scraper.emplace(child_->board().statistics_port);
+    const auto outcome = run_operation(which, budget);
+    if (scraper) scraper->check();
+    return outcome;
+  }
+
+  Usage usage() override { return child_->usage(); }
+
+ private:
+  static constexpr std::uint32_t kPiece = 1u << 20;
+
+  std::optional<Outcome> run_operation(const Case& which, std::chrono::milliseconds budget) {
     switch (which.operation) {
+      case Operation::null:
       case Operation::attributes:
       case Operation::lookup:
       case Operation::read:
@@ -74,11 +89,6 @@ class Nfs final : public Subject {
       default: return std::nullopt;
     }
   }
-
-  Usage usage() override { return child_->usage(); }
-
- private:
-  static constexpr std::uint32_t kPiece = 1u << 20;
 
   struct Progress {
     const Case& which;
@@ -199,6 +209,7 @@ class Nfs final : public Subject {
 
   boost::asio::awaitable<error_code> operation(Operation which, std::uint32_t number, BufferRef data) {
     switch (which) {
+      case Operation::null: co_return error_of(co_await client_->null());
       case Operation::attributes: co_return error_of(co_await client_->getattr(file_));
       case Operation::lookup: {
         std::string name = "file";

@@ -11,13 +11,17 @@
 #include "rpcrdma/rpc/client.hpp"
 #include "rpcrdma_server.hpp"
 #include "setting.hpp"
+#include "tapped.hpp"
 
 namespace rpcrdma::bench {
 
 /// An event loop with a fabric on it, for any number of Links.
 struct Loop {
   explicit Loop(const Setting& used)
-      : setting(used), fabric(opened(context, used.open)), pool(*fabric, {used.pool_octets}) {}
+      : setting(used),
+        open(with_capture(used.open, used.client_capture)),
+        fabric(opened(context, open)),
+        pool(*fabric, {used.pool_octets}) {}
 
   static std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, const fabric::OpenOptions& options) {
     auto fabric = fabric::open(context, boost::asio::ip::make_address("127.0.0.1"), options, Log());
@@ -26,6 +30,7 @@ struct Loop {
   }
 
   Setting setting;
+  fabric::OpenOptions open;  // holds the capture
   boost::asio::io_context context{1};
   Runner runner{context, setting.poll};
   std::unique_ptr<fabric::Fabric> fabric;

@@ -15,6 +15,7 @@
 #include "rpcrdma/responder/server.hpp"
 #include "rpcrdma/rpc/dispatcher.hpp"
 #include "service.hpp"
+#include "tapped.hpp"
 
 namespace rpcrdma::bench {
 namespace {
@@ -92,7 +93,8 @@ void register_write(rpc::Dispatcher& dispatcher, Landings& landings) {
 void serve_rpcrdma(const Setting& setting, Board& board, const Child::Ready& ready) {
   boost::asio::io_context context(1);
   const auto address = boost::asio::ip::make_address("127.0.0.1");
-  auto fabric = fabric::open(context, address, setting.open, Log());
+  const fabric::OpenOptions open = with_capture(setting.open, setting.server_capture);
+  auto fabric = fabric::open(context, address, open, Log());
   if (!fabric) throw std::runtime_error(fabric.error().message());
   memory::Pool pool(**fabric, {setting.pool_octets});
   auto source = pool.allocate(kMaxData);

@@ -49,8 +49,8 @@ class Rpcrdma final : public Subject {
  public:
   Rpcrdma(const Setting& setting, std::uint32_t idle)
       : idle_count_(idle),
-        child_([&setting](Board& board, const auto& ready) { serve_rpcrdma(setting, board, ready); }),
-        loop_(setting) {
+        setting_(setting),
+        child_([&setting](Board& board, const auto& ready) { serve_rpcrdma(setting, board, ready); }) {
     if (idle != 0) add_idle(setting, idle);
   }
 
@@ -69,8 +69,8 @@ class Rpcrdma final : public Subject {
   }
 
   Usage usage() override {
-    call<service::Publish>(loop_, link(0));
-    return child_.usage(loop_.fabric->counters());
+    call<service::Publish>(loop(), link(0));
+    return child_.usage(loop().fabric->counters());
   }
 
  private:
@@ -104,24 +104,27 @@ class Rpcrdma final : public Subject {
     return *notice_ms_;
   }
   std::uint32_t connections() {
-    call<service::Publish>(loop_, link(0));
+    call<service::Publish>(loop(), link(0));
     return child_.board().connections;
   }
 
   /// The server's resident bytes, and the bytes registered for the sends and receives of its connections.
   std::pair<std::uint64_t, std::uint64_t> footprint() {
-    call<service::Publish>(loop_, link(0));
+    call<service::Publish>(loop(), link(0));
     return {child_.resident(), child_.board().receive_bytes};
   }
 
+  /// Made when it is needed first, as a capture has a thread: servers are forked before that.
+  Loop& loop() { return loop_ ? *loop_ : loop_.emplace(setting_); }
+
   Link& link(std::size_t number) {
-    while (links_.size() <= number) links_.push_back(std::make_unique<Link>(loop_, child_.port()));
+    while (links_.size() <= number) links_.push_back(std::make_unique<Link>(loop(), child_.port()));
     return *links_[number];
   }
 
   void set_up() {
-    Link once(loop_, child_.port());
-    call<service::Null>(loop_, once);
+    Link once(loop(), child_.port());
+    call<service::Null>(loop(), once);
   }
 
   /// Makes calls for `budget`; returns the seconds that they took.
@@ -131,7 +134,7 @@ class Rpcrdma final : public Subject {
     std::vector<memory::RegisteredBuffer> buffers;
     std::vector<std::unique_ptr<CallSequence<P>>> sequences;
     for (std::uint32_t i = 0; i < which.depth; ++i) {
-      auto buffer = loop_.pool.allocate(std::max(run.bytes, 4096u));
+      auto buffer = loop().pool.allocate(std::max(run.bytes, 4096u));
       if (!buffer) throw std::runtime_error(buffer.error().message());
       buffers.push_back(std::move(*buffer));
       sequences.push_back(
@@ -140,9 +143,9 @@ class Rpcrdma final : public Subject {
     const auto start = Clock::now();
     run.end = start + budget;
     for (const auto& sequence : sequences) sequence->start();
-    loop_.context.restart();
+    loop_->context.restart();
     // The connection stays open, so the context always has work: run until the last sequence has ended.
-    while (run.active != 0) loop_.runner.run_one();
+    while (run.active != 0) loop_->runner.run_one();
     if (run.failed) throw std::runtime_error(run.failed.message());
     return seconds_since(start);
   }
@@ -160,6 +163,7 @@ class Rpcrdma final : public Subject {
   }
 
   std::uint32_t idle_count_;
+  Setting setting_;
   Child child_;
   std::unique_ptr<Child> first_idle_;
   std::unique_ptr<Child> idle_;
@@ -167,7 +171,7 @@ class Rpcrdma final : public Subject {
   std::optional<double> posted_kib_;
   std::optional<double> connect_ms_;
   std::optional<double> notice_ms_;
-  Loop loop_;
+  std::optional<Loop> loop_;
   std::vector<std::unique_ptr<Link>> links_;
 };
 

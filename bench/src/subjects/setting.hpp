@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <filesystem>
 #include <string>
 
 #include "rpcrdma/base/wait_policy.hpp"
@@ -17,7 +18,10 @@ struct Setting {
   Polling poll;                    ///< polling of both sides
   std::uint32_t threshold = 4096;  ///< bytes of the largest message without a chunk
   std::size_t pool_octets = memory::PoolOptions().max_octets;
-  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< used by the clients
+  bool statistics = false;                 ///< the NFS server serves them by HTTP, and a run requests them each second
+  std::filesystem::path server_capture{};  ///< files to which one side captures its traffic; empty: none
+  std::filesystem::path client_capture{};
+  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< of clients
 
   Setting with(transport::VersionChoice of_client, transport::VersionChoice of_server) const {
     Setting other = *this;

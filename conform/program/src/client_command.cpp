@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <CLI/CLI.hpp>
 
+#include "captured.hpp"
 #include "command.hpp"
 #include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/conform/client/tester.hpp"
@@ -16,6 +17,7 @@ struct ClientWords {
   double patience = 60;
   std::uint64_t memory = 1024;
   RunWords run;
+  std::optional<capture::CaptureOptions> capture;
   ClientOptions options;
 };
 
@@ -44,6 +46,7 @@ void interpret(ClientWords& words) {
 
 int run_client(ClientWords& words) {
   interpret(words);
+  const Captured captured(words.run.list ? std::nullopt : words.capture, words.options.fabric);
   std::string peer;
   for (const std::string& each : words.options.command) peer += (peer.empty() ? "" : " ") + each;
   ClientTester tester(words.options);
@@ -93,6 +96,7 @@ Command add_client_command(CLI::App& app) {
       ->type_name("MIB")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
+  capture::add_capture_option(*command, words->capture);
   add_run_options(*command, words->run);
   return {command, [words] { return run_client(*words); }};
 }

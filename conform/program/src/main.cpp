@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 
+#include "captured.hpp"
 #include "command.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/limits.hpp"
@@ -29,6 +30,7 @@ std::vector<cli::Section> help_sections() {
            {{"pass, fail", ""},
             {"skip", "the case does not apply to this peer"},
             {"known", "failed, but --known lists it"}}},
+          capture::help_section_of_capture(),
           {"Examples",
            {{"rpcrdma-conform server --export /data iwarp@192.0.2.1:20049",
              "all cases, against the server's export /data, over the iWARP stack on TCP"},
@@ -61,6 +63,7 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
   cli::raise_descriptor_limit();
   fabric::raise_locked_memory_limit();
   try {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 
+#include "captured.hpp"
 #include "command.hpp"
 #include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/conform/server/tester.hpp"
@@ -17,6 +18,7 @@ struct ServerWords {
   std::string server, program = "nfs3", crc, root_handle;
   double patience = 10;
   RunWords run;
+  std::optional<capture::CaptureOptions> capture;
   ServerOptions options;
 };
 
@@ -59,6 +61,7 @@ void interpret(ServerWords& words) {
 
 int run_server(ServerWords& words) {
   interpret(words);
+  const Captured captured(words.run.list ? std::nullopt : words.capture, words.options.fabric);
   ServerTester tester(words.options);
   const Subject subject{"rpcrdma-conform server", RPCRDMA_VERSION, words.server, {}};
   return run_suite(
@@ -115,6 +118,7 @@ Command add_server_command(CLI::App& app) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
+  capture::add_capture_option(*command, words->capture);
   add_run_options(*command, words->run);
   return {command, [words] { return run_server(*words); }};
 }

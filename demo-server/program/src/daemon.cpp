@@ -100,8 +100,7 @@ Checked<void> Daemon::start() {
 }
 
 Checked<void> Daemon::open_capture() {
-  if (!options_.capture) return {};
-  auto opened = capture::open_capture(*options_.capture, log_);
+  auto opened = capture::open_capture(options_.capture, log_);
   if (!opened) return Refusal{std::move(opened.error().why)};
   capture_ = std::move(*opened);
   return {};

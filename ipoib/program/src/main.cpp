@@ -28,6 +28,7 @@ int serve(rpcrdma::ipoib::Options options) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
   rpcrdma::cli::raise_descriptor_limit();
   rpcrdma::fabric::raise_locked_memory_limit();
   int status = EXIT_SUCCESS;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/poll.hpp"
@@ -36,7 +37,9 @@ std::vector<cli::Section> help_sections() {
           {"Ready line on standard output", {{"ready dev=NAME mtu=N port=N", ""}}},
           {"Signals",
            {{"TERM, INT", "close the connections, remove the device, and exit; a second one exits at once"},
-            {"USR1", "print counters to standard error"}}},
+            {"USR1", "print counters to standard error"},
+            {"USR2", "stop the capture of --capture, or start it again"}}},
+          capture::help_section_of_capture(),
           {"Examples",
            {{"rpcrdma-ip --address 10.9.0.1/24 --listen 192.0.2.1:4755 --peer 10.9.0.2=192.0.2.2:4755",
              "10.9.0.1 here and 10.9.0.2 on another host reach each other"},
@@ -81,6 +84,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
   cli::add_poll_option(app, options.poll);
+  capture::add_capture_option(app, options.capture);
   app.add_option("--log-level", words.log_level, "What to log to standard error")
       ->type_name("trace|debug|info|warn|error|off")
       ->capture_default_str();

@@ -6,6 +6,7 @@
 
 #include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/wait_policy.hpp"
+#include "rpcrdma/capture/capture.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/ipoib/link/link.hpp"
 #include "rpcrdma/ipoib/link/tun.hpp"
@@ -26,6 +27,7 @@ struct Options {
   fabric::OpenOptions fabric;
   std::vector<PeerOption> peers;
   Polling poll;
+  std::optional<capture::CaptureOptions> capture;  ///< empty: nothing is captured
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
 };

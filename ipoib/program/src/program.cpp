@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "privileges.hpp"
+#include "rpcrdma/capture_option/capture_option.hpp"
 
 namespace rpcrdma::ipoib {
 namespace {
@@ -23,7 +24,12 @@ constexpr std::chrono::seconds kGrace{2};
 Program::Program(Options options, Log log) : options_(std::move(options)), log_(std::move(log)) {}
 
 std::optional<std::string> Program::open_fabric() {
-  auto opened = fabric::open(context_, options_.listen.address(), options_.fabric, log_);
+  auto capture = capture::open_capture(options_.capture, log_);
+  if (!capture) return std::move(capture.error().why);
+  toggled_.emplace(*capture);
+  fabric::OpenOptions wanted = options_.fabric;
+  wanted.tap = std::move(*capture);
+  auto opened = fabric::open(context_, options_.listen.address(), wanted, log_);
   if (!opened)
     return fmt::format("no fabric for {}: {}", options_.listen.address().to_string(), opened.error().message());
   fabric_ = std::move(*opened);

@@ -4,10 +4,12 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "options.hpp"
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/capture_option/capture_option.hpp"
 
 namespace rpcrdma::ipoib {
 
@@ -36,6 +38,7 @@ class Program {
   Runner runner_{context_, options_.poll};
   boost::asio::signal_set signals_{context_};
   boost::asio::steady_timer grace_{context_};
+  std::optional<capture::ToggleBySignal> toggled_;  // holds the capture
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<Tun> device_;
   std::unique_ptr<Link> link_;

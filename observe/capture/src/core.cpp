@@ -10,8 +10,13 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The thread looks for records this often, and at once if a ring is half full.
-constexpr std::chrono::milliseconds kInterval{20};
+/// The thread looks for records this often, and at once if a ring is half full. It writes few records at a time, and
+/// more often if there are many: on the processor of a thread of the data path it must not run for long, because
+/// WaitPolicy takes that for a busy processor (WaitPolicy::kDisplaced), and no longer polls.
+constexpr std::chrono::microseconds kLongestInterval{20'000};
+constexpr std::chrono::microseconds kShortestInterval{500};
+constexpr std::uint64_t kAtOnce = 64 << 10;  // bytes
+constexpr unsigned kBetweenYields = 16;      // records
 /// How long close() waits for the disk.
 constexpr std::chrono::seconds kPatience{2};
 
@@ -100,9 +105,12 @@ CaptureCounts Capture::Core::counts() const noexcept {
 }
 
 void Capture::Core::run() {
+  interval_ = kLongestInterval;
   while (wait()) {
     const bool paused = !active();
-    drain();
+    const std::uint64_t written = std::max<std::uint64_t>(drain(), 1);
+    interval_ = std::clamp(std::chrono::microseconds(interval_.count() * kAtOnce / written), kShortestInterval,
+                           std::min(2 * interval_, kLongestInterval));
     if (paused) file_.pause(counts().dropped);
   }
   drain();
@@ -115,16 +123,19 @@ void Capture::Core::run() {
   condition_.notify_all();
 }
 
-/// Waits for kInterval, or until it is woken. Returns false if the capture is closing.
+/// Waits for interval_, or until it is woken. Returns false if the capture is closing.
 bool Capture::Core::wait() {
   std::unique_lock lock(mutex_);
-  condition_.wait_for(lock, kInterval, [this] { return closing_.load() || hurried_.load(); });
+  condition_.wait_for(lock, interval_, [this] { return closing_.load() || hurried_.load(); });
   hurried_.store(false);
   return !closing_.load();
 }
 
 /// Writes the records that exist now in the order of time. Then frees the channels and connections that had ended.
-void Capture::Core::drain() {
+/// Returns the size of the records.
+std::uint64_t Capture::Core::drain() {
+  std::uint64_t written = 0;
+  unsigned count = 0;
   struct Source {
     std::shared_ptr<Channel> channel;
     bool ended;
@@ -153,6 +164,8 @@ void Capture::Core::drain() {
     }
     if (first == nullptr) break;
     file_.write(*first, run);
+    written += first->start.size;
+    if (++count % kBetweenYields == 0) std::this_thread::yield();
     oldest->channel->ring.pop(*first);
   }
   if (const error_code failed = file_.flush()) {
@@ -166,6 +179,7 @@ void Capture::Core::drain() {
     dropped_before_ += source.channel->dropped.load();
     std::erase(channels_, source.channel);
   }
+  return written;
 }
 
 void Capture::Core::forget_ended(const std::vector<Connection*>& ended) {

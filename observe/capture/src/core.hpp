@@ -5,6 +5,7 @@
 // thread, once their producer has ended and all their records are written. Error handling. If the file cannot be
 // written, the capture stops; frames are then dropped and counted.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -48,7 +49,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
  private:
   void run();
   bool wait();
-  void drain();
+  std::uint64_t drain();
   void forget_ended(const std::vector<Connection*>& ended);
   std::uint64_t dropped() const noexcept;
 
@@ -69,7 +70,8 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   std::vector<std::shared_ptr<Connection>> connections_;
 
   std::thread thread_;
-  FileWriter file_;  // used by the thread
+  std::chrono::microseconds interval_;  // of the thread, between two looks for records
+  FileWriter file_;                     // used by the thread
 };
 
 }  // namespace rpcrdma::capture

@@ -17,7 +17,7 @@ namespace {
 
 /// The TCP sequence number of the first byte of a stream. The frames of the handshake have lower numbers.
 constexpr std::uint32_t kFirstSequence = 0x10000;
-constexpr std::size_t kWriteSize = std::size_t{256} << 10;
+constexpr std::size_t kWriteSize = std::size_t{64} << 10;
 constexpr int kPollMs = 50;
 constexpr std::string_view kApplication = "librpcrdma";
 constexpr std::string_view kAbout =
@@ -86,17 +86,7 @@ void FileWriter::show_opening(const Record& record, bool late) {
   const auto request_at = first - static_cast<std::uint32_t>(request.size());
   const auto reply_at = second - static_cast<std::uint32_t>(reply.size());
   const auto add_frame = [&](const TcpHeader& header, Octets payload, std::string_view comment) {
-    make_segment(connection, header, payload, packet_);
-    add(Record{.start = record.start,
-               .when = record.when,
-               .connection = record.connection,
-               .position = 0,
-               .confirmed = 0,
-               .whole = 0,
-               .kept = 0,
-               .lost = 0,
-               .outbound = header.outbound},
-        comment);
+    put_segment(connection, header, payload, add(record, header, payload.size(), comment));
   };
   comment_ = fmt::format("connection {}: {}{}", connection.number, connection.remark,
                          late ? "; it was opened before the first frame of this file" : "");
@@ -116,7 +106,6 @@ void FileWriter::show_message(const Record& record) {
   switch (record.start.kind) {
     case RecordKind::frame:
       header.flags = kPush | kAck;
-      make_fpdu(connection, header, record.content(), packet_);
       if (record.whole != 0) comment_ = fmt::format("the first bytes of {}", record.whole);
       break;
     case RecordKind::event:
@@ -124,25 +113,28 @@ void FileWriter::show_message(const Record& record) {
       // that of the previous segment.
       header.window = connection.window ^= 1;
       comment_ = text_of(record);
-      make_segment(connection, header, {}, packet_);
       break;
     default:
       comment_ =
           fmt::format("connection {} ended{}{}", connection.number, record.kept == 0 ? "" : ": ", text_of(record));
       header.flags = record.kept == 0 ? kFin | kAck : kReset | kAck;
-      make_segment(connection, header, {}, packet_);
   }
   if (connection.run != run_) comment_ += "; the capture was stopped before this frame";
   if (record.lost != 0)
     comment_ += fmt::format("; {} frames of this connection were dropped before this one", record.lost);
   if (comment_.starts_with("; ")) comment_.erase(0, 2);
-  add(record, comment_);
+  if (record.start.kind == RecordKind::frame)
+    put_fpdu(connection, header, record.content(), add(record, header, fpdu_size(record.kept), comment_));
+  else
+    put_segment(connection, header, {}, add(record, header, 0, comment_));
 }
 
-/// Appends packet_ as a block.
-void FileWriter::add(const Record& record, std::string_view comment) {
-  pcapng::add_packet(blocks_, {record.when, record.outbound != 0, packet_, comment});
+/// Appends the block of a segment, which is to be written to the result.
+MutableOctets FileWriter::add(const Record& record, const TcpHeader& header, std::size_t payload,
+                              std::string_view comment) {
   ++pending_;
+  return pcapng::add_packet(blocks_,
+                            {record.when, header.outbound, segment_size(*record.connection, header, payload), comment});
 }
 
 error_code FileWriter::flush() {
@@ -185,6 +177,8 @@ std::filesystem::path FileWriter::old_name(std::uint32_t number) const {
 void FileWriter::rotate() {
   add_statistics(dropped_);
   std::error_code ignored;  // the user may have removed a file
+  // Some file systems write a file to the disk before it replaces another one.
+  if (options_.files > 1) std::filesystem::remove(old_name(options_.files - 1), ignored);
   for (std::uint32_t number = options_.files - 1; number > 1; --number)
     std::filesystem::rename(old_name(number - 1), old_name(number), ignored);
   if (options_.files > 1) std::filesystem::rename(options_.file, old_name(1), ignored);

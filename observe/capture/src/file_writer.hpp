@@ -34,7 +34,7 @@ class FileWriter {
  private:
   void show_opening(const Record& record, bool late);
   void show_message(const Record& record);
-  void add(const Record& record, std::string_view comment);
+  MutableOctets add(const Record& record, const TcpHeader& header, std::size_t payload, std::string_view comment);
   void add_statistics(std::uint64_t dropped);
   void rotate();
   std::filesystem::path old_name(std::uint32_t number) const;
@@ -55,7 +55,6 @@ class FileWriter {
   error_code unreported_;
   pcapng::Bytes blocks_;     // not yet written
   std::size_t pending_ = 0;  // packets in blocks_
-  IpPacket packet_;
   std::string comment_;
   std::atomic<std::uint64_t> frames_{0};
   std::atomic<std::uint64_t> lost_{0};

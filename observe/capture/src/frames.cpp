@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "frames.hpp"
 
-#include <isa-l/crc.h>
-
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 #include <string_view>
 
 namespace rpcrdma::capture {
@@ -18,28 +18,33 @@ constexpr std::size_t kTcpHeader = 20;
 constexpr std::size_t kTcpOptions = 4;  // bytes of the options of a SYN
 constexpr std::uint8_t kTcpProtocol = 6;
 constexpr std::uint8_t kHopLimit = 64;
-constexpr std::uint8_t kWindowScale = 14;  // the greatest value, so that the window is never full
-constexpr std::size_t kMpaLength = 2;
+constexpr std::uint8_t kWindowScale = 14;  // the greatest: the window is never full
 constexpr std::size_t kMaxPrivateData = 512;
-
-/// The sum of the big-endian words, as in RFC 1071.
-std::uint64_t add_words(std::uint64_t sum, Octets octets) noexcept {
-  std::size_t i = 0;
-  for (; i + 1 < octets.size(); i += 2)
-    sum += static_cast<std::uint64_t>(octets[i]) << 8 | static_cast<std::uint64_t>(octets[i + 1]);
-  if (i < octets.size()) sum += static_cast<std::uint64_t>(octets[i]) << 8;
-  return sum;
-}
 
 std::uint16_t fold(std::uint64_t sum) noexcept {
   while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
+  return static_cast<std::uint16_t>(sum);
 }
 
-void put16(std::vector<std::byte>& bytes, std::size_t at, std::uint16_t value) noexcept {
-  bytes[at] = static_cast<std::byte>(value >> 8);
-  bytes[at + 1] = static_cast<std::byte>(value & 0xff);
+std::uint16_t checksum(std::uint64_t sum) noexcept { return static_cast<std::uint16_t>(~fold(sum)); }
+
+/// The sum of the big-endian words of 16 bits. Adds several at once in the byte order of this machine, which exchanges
+/// the bytes of the sum at most (RFC 1071 section 2).
+std::uint64_t sum_of(Octets octets) noexcept {
+  std::uint64_t native = 0;
+  std::size_t i = 0;
+  const auto add = [&](std::size_t count) {
+    std::uint64_t words = 0;
+    std::memcpy(&words, octets.data() + i, count);
+    native += (words & 0xffffffff) + (words >> 32);
+  };
+  for (; i + sizeof native <= octets.size(); i += sizeof native) add(sizeof native);
+  if (i != octets.size()) add(octets.size() - i);
+  const std::uint16_t folded = fold(native);
+  return std::endian::native == std::endian::little ? __builtin_bswap16(folded) : folded;
 }
+
+std::uint64_t sum_of(std::uint32_t value) noexcept { return (value >> 16) + (value & 0xffff); }
 
 template <class A>
 void append(Writer& out, const A& bytes) noexcept {
@@ -55,102 +60,103 @@ std::array<unsigned char, 16> v6_bytes(const address& from) {
   return boost::asio::ip::make_address_v6(boost::asio::ip::v4_mapped, from.to_v4()).to_bytes();
 }
 
-/// Writes the IP header, and returns the sum of the pseudo-header of TCP.
-std::uint64_t put_ip(Writer& out, const Connection& connection, bool outbound, std::uint32_t tcp_length) {
-  const address& from = (outbound ? connection.local : connection.peer).address();
-  const address& to = (outbound ? connection.peer : connection.local).address();
-  std::size_t addresses = 0;
+/// Makes what the headers of all segments of one direction have in common.
+SegmentHeaders common_headers(const Connection& connection, bool outbound) {
+  const fabric::Endpoint& from = outbound ? connection.local : connection.peer;
+  const fabric::Endpoint& to = outbound ? connection.peer : connection.local;
+  SegmentHeaders made;
+  Writer out(made.bytes);
   if (is_v6(connection)) {
     out.u32(0x60000000);
-    out.u16(static_cast<std::uint16_t>(tcp_length));
+    out.u16(0);  // the length
     out.u8(kTcpProtocol);
     out.u8(kHopLimit);
-    addresses = out.size();
-    append(out, v6_bytes(from));
-    append(out, v6_bytes(to));
-    return add_words(std::uint64_t{tcp_length} + kTcpProtocol, out.written().subspan(addresses));
+    append(out, v6_bytes(from.address()));
+    append(out, v6_bytes(to.address()));
+    made.ip = kIpv6Header;
+    made.tcp_sum = sum_of(out.written().subspan(8));
+  } else {
+    out.u16(0x4500);
+    out.u32(0);       // the length, no identification
+    out.u16(0x4000);  // do not fragment
+    out.u8(kHopLimit);
+    out.u8(kTcpProtocol);
+    out.u16(0);  // the checksum
+    append(out, from.address().to_v4().to_bytes());
+    append(out, to.address().to_v4().to_bytes());
+    made.ip = kIpv4Header;
+    made.ip_sum = sum_of(out.written());
+    made.tcp_sum = sum_of(out.written().subspan(12));
   }
-  out.u16(0x4500);
-  out.u16(static_cast<std::uint16_t>(tcp_length + kIpv4Header));
-  out.u16(0);
-  out.u16(0x4000);  // do not fragment
-  out.u8(kHopLimit);
-  out.u8(kTcpProtocol);
-  out.u16(0);  // the checksum
-  addresses = out.size();
-  append(out, from.to_v4().to_bytes());
-  append(out, to.to_v4().to_bytes());
-  return add_words(std::uint64_t{tcp_length} + kTcpProtocol, out.written().subspan(addresses));
+  out.u16(from.port());
+  out.u16(to.port());
+  made.tcp_sum += std::uint64_t{kTcpProtocol} + from.port() + to.port();
+  return made;
 }
 
-void put_tcp(Writer& out, const Connection& connection, const TcpHeader& header) noexcept {
+void put16(std::byte* at, std::size_t value) noexcept {
+  at[0] = static_cast<std::byte>(value >> 8);
+  at[1] = static_cast<std::byte>(value & 0xff);
+}
+
+/// Writes the headers of a segment, whose payload fills the rest of `packet` and has the sum `payload_sum`. Returns the
+/// place of the payload.
+Writer put_headers(Connection& connection, const TcpHeader& header, std::uint64_t payload_sum, MutableOctets packet) {
+  SegmentHeaders& common = connection.headers[header.outbound ? 1 : 0];
+  if (common.ip == 0) common = common_headers(connection, header.outbound);
   const bool syn = (header.flags & kSyn) != 0;
-  out.u16((header.outbound ? connection.local : connection.peer).port());
-  out.u16((header.outbound ? connection.peer : connection.local).port());
+  const std::size_t words = (kTcpHeader + (syn ? kTcpOptions : 0)) / 4;
+  const auto tcp_length = static_cast<std::uint32_t>(packet.size() - common.ip);
+  const std::uint32_t acknowledged = (header.flags & kAck) != 0 ? header.acknowledged : 0;
+  const auto flags = static_cast<std::uint16_t>(words << 12 | header.flags);
+  std::memcpy(packet.data(), common.bytes.data(), common.ip + 4);  // with the ports
+  if (common.ip == kIpv4Header) {
+    put16(packet.data() + 2, packet.size());
+    put16(packet.data() + 10, checksum(common.ip_sum + packet.size()));
+  } else {
+    put16(packet.data() + 4, tcp_length);
+  }
+  constexpr std::uint32_t kScaling = 0x01030300 | kWindowScale;  // no operation, window scale
+  const std::uint64_t sum = common.tcp_sum + sum_of(tcp_length) + sum_of(header.sequence) + sum_of(acknowledged) +
+                            flags + header.window + (syn ? sum_of(kScaling) : 0) + payload_sum;
+  Writer out(packet.subspan(common.ip + 4));
   out.u32(header.sequence);
-  out.u32((header.flags & kAck) != 0 ? header.acknowledged : 0);
-  out.u8(static_cast<std::uint8_t>((kTcpHeader + (syn ? kTcpOptions : 0)) / 4 << 4));
-  out.u8(header.flags);
+  out.u32(acknowledged);
+  out.u16(flags);
   out.u16(header.window);
-  out.u32(0);  // the checksum, no urgent pointer
-  if (!syn) return;
-  out.u8(1);  // no operation
-  out.u8(3);  // window scale
-  out.u8(3);
-  out.u8(kWindowScale);
-}
-
-/// Makes the headers of a packet with `length` bytes of payload, which are appended afterwards. Returns the sum of the
-/// pseudo-header.
-std::uint64_t begin_segment(const Connection& connection, const TcpHeader& header, std::size_t length,
-                            IpPacket& packet) {
-  const std::size_t ip = is_v6(connection) ? kIpv6Header : kIpv4Header;
-  const std::size_t tcp = kTcpHeader + ((header.flags & kSyn) != 0 ? kTcpOptions : 0);
-  packet.resize(ip + tcp);
-  Writer out(packet);
-  const std::uint64_t sum = put_ip(out, connection, header.outbound, static_cast<std::uint32_t>(tcp + length));
-  put_tcp(out, connection, header);
-  if (ip == kIpv4Header) put16(packet, 10, fold(add_words(0, Octets(packet).first(ip))));
-  return sum;
-}
-
-void end_segment(const Connection& connection, std::uint64_t sum, IpPacket& packet) noexcept {
-  const std::size_t ip = is_v6(connection) ? kIpv6Header : kIpv4Header;
-  put16(packet, ip + 16, fold(add_words(sum, Octets(packet).subspan(ip))));
+  out.u16(checksum(sum));
+  out.u16(0);
+  if (syn) out.u32(kScaling);
+  return out;
 }
 
 }  // namespace
 
-void make_segment(const Connection& connection, const TcpHeader& header, Octets payload, IpPacket& packet) {
-  const std::uint64_t sum = begin_segment(connection, header, payload.size(), packet);
-  packet.insert(packet.end(), payload.begin(), payload.end());
-  end_segment(connection, sum, packet);
+std::size_t segment_size(const Connection& connection, const TcpHeader& header, std::size_t payload) noexcept {
+  return (is_v6(connection) ? kIpv6Header : kIpv4Header) + kTcpHeader + ((header.flags & kSyn) != 0 ? kTcpOptions : 0) +
+         payload;
 }
 
-void make_fpdu(const Connection& connection, const TcpHeader& header, Octets ulpdu, IpPacket& packet) {
-  const auto length = static_cast<std::uint32_t>(ulpdu.size());
-  const std::uint64_t sum = begin_segment(connection, header, fpdu_size(length), packet);
-  const std::size_t start = packet.size();
-  packet.resize(start + kMpaLength);
-  put16(packet, start, static_cast<std::uint16_t>(length));
-  packet.insert(packet.end(), ulpdu.begin(), ulpdu.end());
-  packet.resize(start + pad4(kMpaLength + length));
-  auto* const data = reinterpret_cast<unsigned char*>(packet.data() + start);
-  const std::uint32_t crc = ~crc32_iscsi(data, static_cast<int>(packet.size() - start), ~0u);
-  // The least significant byte first (RFC 3385).
-  for (unsigned shift = 0; shift < 32; shift += 8) packet.push_back(static_cast<std::byte>(crc >> shift & 0xff));
-  end_segment(connection, sum, packet);
+void put_segment(Connection& connection, const TcpHeader& header, Octets payload, MutableOctets packet) {
+  put_headers(connection, header, sum_of(payload), packet).octets(payload);
+}
+
+void put_fpdu(Connection& connection, const TcpHeader& header, Octets ulpdu, MutableOctets packet) {
+  const auto length = static_cast<std::uint16_t>(ulpdu.size());
+  Writer out = put_headers(connection, header, length + sum_of(ulpdu), packet);
+  out.u16(length);
+  out.octets(ulpdu);
+  out.zeros(out.remaining());  // padding and CRC
 }
 
 std::vector<std::byte> startup_frame(bool request, bool refused, Octets private_data) {
-  constexpr std::uint8_t kCrc = 0x40;
   constexpr std::uint8_t kReject = 0x20;
   private_data = private_data.first(std::min(private_data.size(), kMaxPrivateData));
   const std::string_view key = request ? "MPA ID Req Frame" : "MPA ID Rep Frame";
   std::vector<std::byte> frame(key.size() + 4 + private_data.size());
   Writer out(frame);
   append(out, key);
-  out.u8(refused ? kCrc | kReject : kCrc);
+  out.u8(refused ? kReject : 0);
   out.u8(1);  // the revision
   out.u16(static_cast<std::uint16_t>(private_data.size()));
   out.octets(private_data);

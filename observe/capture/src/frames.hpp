@@ -20,15 +20,16 @@ struct TcpHeader {
   std::uint16_t window = 65535;
 };
 
-using IpPacket = std::vector<std::byte>;
+/// The size of a segment with `payload` bytes of payload, with its headers.
+std::size_t segment_size(const Connection& connection, const TcpHeader& header, std::size_t payload) noexcept;
 
-/// Makes `packet` a TCP segment of `connection` with `payload`.
-void make_segment(const Connection& connection, const TcpHeader& header, Octets payload, IpPacket& packet);
+/// Writes a TCP segment with `payload` to `packet`, which has its size.
+void put_segment(Connection& connection, const TcpHeader& header, Octets payload, MutableOctets packet);
 
-/// Makes `packet` a TCP segment with one FPDU.
-void make_fpdu(const Connection& connection, const TcpHeader& header, Octets ulpdu, IpPacket& packet);
+/// As above, with one FPDU as the payload. Its CRC is 0: startup_frame() does not ask for CRCs.
+void put_fpdu(Connection& connection, const TcpHeader& header, Octets ulpdu, MutableOctets packet);
 
-/// An MPA Request or Reply frame of revision 1 (RFC 5044 section 7.1.1) that agrees on CRCs.
+/// An MPA Request or Reply frame of revision 1 (RFC 5044 section 7.1.1).
 std::vector<std::byte> startup_frame(bool request, bool refused, Octets private_data);
 
 }  // namespace rpcrdma::capture

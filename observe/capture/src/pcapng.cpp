@@ -26,6 +26,7 @@ enum Option : std::uint16_t {
   kDropped = 5,
 };
 constexpr std::uint8_t kNanoseconds = 9;  // 10^-9 s
+constexpr std::size_t kLongestText = std::size_t{1} << 15;
 
 /// Appends one block, in the byte order of this machine. The destructor completes the block.
 class Block {
@@ -61,7 +62,7 @@ class Block {
     padded(value);
   }
   void option(std::uint16_t code, std::string_view text) {
-    option(code, std::as_bytes(std::span(text.substr(0, std::size_t{1} << 15))));
+    option(code, std::as_bytes(std::span(text.substr(0, kLongestText))));
   }
   template <class T>
   void option_number(std::uint16_t code, T value) {
@@ -104,16 +105,42 @@ void begin_file(Bytes& out, std::string_view application, std::string_view comme
   block.end_options();
 }
 
-void add_packet(Bytes& out, const Packet& packet) {
-  Block block(out, kEnhancedPacket);
-  block.number(std::uint32_t{0});  // the number of the interface
-  block.time(packet.when);
-  block.number(static_cast<std::uint32_t>(packet.bytes.size()));
-  block.number(static_cast<std::uint32_t>(packet.bytes.size()));
-  block.padded(packet.bytes);
-  block.option_number(kPacketFlags, packet.outbound ? std::uint32_t{2} : std::uint32_t{1});
-  if (!packet.comment.empty()) block.option(kComment, packet.comment);
-  block.end_options();
+/// Packets are most of a file. Unlike other blocks, this one is made at once in memory of its size.
+MutableOctets add_packet(Bytes& out, const Packet& packet) {
+  struct Head {
+    std::uint32_t type, length, interface, high, low, captured, original;
+  };
+  struct Option {
+    std::uint16_t code, size;
+  };
+  const std::string_view comment = packet.comment.substr(0, kLongestText);
+  const auto size = static_cast<std::uint32_t>(packet.size);
+  const std::uint32_t flags = packet.outbound ? 2 : 1;
+  const auto length = static_cast<std::uint32_t>(sizeof(Head) + pad4(size) + sizeof(Option) + sizeof flags +
+                                                 (comment.empty() ? 0 : sizeof(Option) + pad4(comment.size())) +
+                                                 sizeof(Option) + sizeof(std::uint32_t));
+  const std::size_t start = out.size();
+  out.resize(start + length);
+  std::byte* to = out.data() + start;
+  const auto put = [&to](Octets bytes) {
+    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+    to += pad4(bytes.size());
+  };
+  const auto put_value = [&put](const auto& value) { put(std::as_bytes(std::span(&value, 1))); };
+  const auto when = static_cast<std::uint64_t>(packet.when);
+  put_value(Head{kEnhancedPacket, length, 0, static_cast<std::uint32_t>(when >> 32), static_cast<std::uint32_t>(when),
+                 size, size});
+  const MutableOctets place(to, size);
+  to += pad4(size);
+  put_value(Option{kPacketFlags, sizeof flags});
+  put_value(flags);
+  if (!comment.empty()) {
+    put_value(Option{kComment, static_cast<std::uint16_t>(comment.size())});
+    put(std::as_bytes(std::span(comment)));
+  }
+  put_value(Option{kEndOfOptions, 0});
+  put_value(length);
+  return place;
 }
 
 void add_statistics(Bytes& out, const Statistics& statistics) {

@@ -18,11 +18,12 @@ void begin_file(Bytes& out, std::string_view application, std::string_view comme
 struct Packet {
   std::int64_t when = 0;  ///< nanoseconds since the epoch
   bool outbound = false;  ///< this side is the sender
-  Octets bytes;
+  std::size_t size = 0;
   std::string_view comment{};  ///< empty: none
 };
-/// Appends an Enhanced Packet Block.
-void add_packet(Bytes& out, const Packet& packet);
+/// Appends an Enhanced Packet Block. Returns the place of the packet, for the caller to fill; valid until `out`
+/// changes.
+MutableOctets add_packet(Bytes& out, const Packet& packet);
 
 /// Totals for the Interface Statistics Block.
 struct Statistics {

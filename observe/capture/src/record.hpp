@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -10,8 +11,16 @@
 
 namespace rpcrdma::capture {
 
-/// The properties of a connection that the writer needs: made when the connection is established, refused or has
-/// failed, and constant from then on, except for the last members.
+/// What the IP and TCP headers of all segments of one direction have in common.
+struct SegmentHeaders {
+  std::array<std::byte, 44> bytes{};  ///< the IP header, without length and checksum, and the ports
+  std::size_t ip = 0;                 ///< the size of the IP header; 0: not made yet
+  std::uint64_t ip_sum = 0;           ///< of the words of an IPv4 header
+  std::uint64_t tcp_sum = 0;          ///< of the words of the pseudo-header and of the ports
+};
+
+/// What the writer knows of a connection: made when the connection is established, refused or has failed, and constant
+/// from then on, except for the last members.
 struct Connection {
   std::uint64_t number = 0;
   fabric::Endpoint local;
@@ -23,10 +32,11 @@ struct Connection {
   std::vector<std::byte> reply_data;    ///< private data of the acceptor
   std::string remark;                   ///< a comment on the SYN, in each file
   std::atomic<bool> ended{false};       ///< set by the producer after its last record
-  // Used by the writer alone:
-  std::uint64_t shown_in = 0;    ///< number of the last file that shows the opening
-  std::uint64_t run = 0;         ///< number of the last run (Core::runs_) in which a frame was written
-  std::uint16_t window = 65535;  ///< the window in the last frame
+  // The writer's:
+  std::uint64_t shown_in = 0;             ///< number of the last file that shows the opening
+  std::uint64_t run = 0;                  ///< number of the last run (Core::runs_) in which a frame was written
+  std::uint16_t window = 65535;           ///< in the last frame
+  std::array<SegmentHeaders, 2> headers;  ///< by direction
 };
 
 enum class RecordKind : std::uint32_t {

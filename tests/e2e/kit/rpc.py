@@ -39,8 +39,8 @@ def header(xid, procedure=MSG, chunks=bytes(12), version=1, credits=16):
     return struct.pack(">IIII", xid, version, credits, procedure) + chunks
 
 
-def call(xid, program=NFS, version=3, procedure=0, arguments=b"", rpc_version=2, uid=0, gid=0):
-    credential = opaque(struct.pack(">I", 0) + opaque(b"e2e") + struct.pack(">III", uid, gid, 0))
+def call(xid, program=NFS, version=3, procedure=0, arguments=b"", rpc_version=2, uid=0, gid=0, machine=b"e2e"):
+    credential = opaque(struct.pack(">I", 0) + opaque(machine) + struct.pack(">III", uid, gid, 0))
     return (struct.pack(">IIIIII", xid, 0, rpc_version, program, version, procedure) +
             struct.pack(">I", 1) + credential + struct.pack(">II", 0, 0) + arguments)
 

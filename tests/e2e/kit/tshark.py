@@ -72,6 +72,14 @@ def crc_verdicts(path):
     return good, len(lines) - good
 
 
+def checksum_verdicts(path):
+    """How many checksums of IP and TCP tshark finds good, and how many not."""
+    checks = [text for name in ("ip", "tcp") for text in ("-o", f"{name}.check_checksum:TRUE")]
+    found = _run(path, *checks, "-T", "fields", "-e", "ip.checksum.status", "-e", "tcp.checksum.status").split()
+    good = found.count("1")
+    return good, len(found) - good
+
+
 REMARKS = ("rpcrdma2.malformed", "rpcrdma2.violation")
 
 

@@ -21,8 +21,9 @@ CLI::Option* add_capture_option(CLI::App& app, std::optional<CaptureOptions>& wa
 /// The section of the help that describes the value of --capture.
 cli::Section help_section_of_capture();
 
-/// Starts the capture that --capture describes.
-boost::system::result<std::shared_ptr<Capture>, CaptureRefusal> open_capture(const CaptureOptions& wanted, Log log);
+/// Starts what --capture asks for; null if it was not given.
+boost::system::result<std::shared_ptr<Capture>, CaptureRefusal> open_capture(
+    const std::optional<CaptureOptions>& wanted, Log log);
 
 /// While it exists, SIGUSR2 stops and starts a capture. At most one exists at a time.
 class ToggleBySignal {
