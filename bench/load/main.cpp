@@ -15,6 +15,7 @@
 #include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/capture_option/capture_option.hpp"
+#include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/poll.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
@@ -70,6 +71,7 @@ int parse(int argc, char** argv, Options& options) {
   cli::add_poll_option(app, options.poll);
   capture::add_capture_option(app, options.capture);
   app.add_option("URL", url, "a file that exists: nfs://HOST[:PORT]/EXPORT/PATH")->required();
+  cli::finish(app, {capture::help_section_of_capture()});
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
