@@ -10,6 +10,7 @@
 
 #include <boost/asio/write.hpp>
 
+#include "rpcrdma/base/log_reason.hpp"
 #include "rpcrdma/connection/error.hpp"
 
 namespace rpcrdma::rpc {
@@ -29,8 +30,11 @@ TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  info_.number = next_connection_number();
+  info_.fabric = "tcp";
   info_.local = socket_.local_endpoint(ignored);
   info_.peer = std::move(peer);
+  log_ = worker_->shared->log.with(info_.subject());
   worker_->add(*this);
 }
 
@@ -40,11 +44,26 @@ void TcpConnection::start() {
   reader_.on_begin = [this] {
     if (std::exchange(sleeps_, false)) watch();
   };
+  log_.debug("connection accepted");
   watch();
   read_next();
 }
 
-void TcpConnection::close() noexcept {
+void TcpConnection::end(error_code why) noexcept {
+  if (!open_) return;
+  if (!why || (why == boost::asio::error::eof && !reader_.partial()))
+    end_log().debug("connection ended: {}", Reason{});
+  else
+    end_log().info("connection ended: {}", Reason{why});
+  shut();
+}
+
+void TcpConnection::end_because(const char* why) noexcept {
+  if (open_) end_log().info("connection ended: {}", why);
+  shut();
+}
+
+void TcpConnection::shut() noexcept {
   if (!std::exchange(open_, false)) return;
   const auto alive = weak_from_this().lock();
   error_code ignored;
@@ -57,6 +76,20 @@ void TcpConnection::close() noexcept {
   record_share_.release(std::exchange(record_reserved_, 0));
   // Calls waiting for memory stop waiting; their replies will be dropped.
   for (const auto& call : calls_) serving_bytes_ -= call->give_up();
+}
+
+transport::ConnectionReport TcpConnection::report(std::chrono::steady_clock::time_point now) const {
+  transport::ConnectionReport out;
+  out.number = info_.number;
+  out.peer = info_.peer;
+  out.fabric = info_.fabric;
+  out.age = std::chrono::duration_cast<std::chrono::milliseconds>(now - accepted_at_);
+  out.version = 0;
+  out.statistics = statistics();
+  out.traffic.calls = out.traffic.inline_calls = out.traffic.receives = calls_taken_;
+  out.traffic.receive_bytes = received_;
+  out.traffic.send_bytes = written_;
+  return out;
 }
 
 void TcpConnection::drain() noexcept {
@@ -88,18 +121,10 @@ void TcpConnection::on_tick() {
   const bool records_awaited = record_share_.is_awaited();
   if ((reading >= options.pressed_timeout && record_reserved_ != 0 && records_awaited) ||
       (writing >= options.pressed_timeout && (records_awaited || reply_share_.is_awaited()))) {
-    worker_->shared->log.info(
-        "rpc/tcp: closed the connection of {}:{}: it makes no progress and holds memory that "
-        "other connections wait for",
-        info_.peer.address().to_string(), info_.peer.port());
-    return close();
+    return end_because("it makes no progress and holds memory that other connections wait for");
   }
-  if (std::max(reading, writing) >= options.stall_timeout) {
-    worker_->shared->log.info("rpc/tcp: closed the connection of {}:{}: a record or a reply made no progress",
-                              info_.peer.address().to_string(), info_.peer.port());
-    return close();
-  }
-  if (idle >= options.idle_timeout) return close();
+  if (std::max(reading, writing) >= options.stall_timeout) return end_because("a record or a reply made no progress");
+  if (idle >= options.idle_timeout) return end_because("it was idle");
   if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
     for (const auto& call : calls_) Record().swap(call->record());
     reader_.shrink();
@@ -126,7 +151,7 @@ void TcpConnection::read_next() {
 void TcpConnection::on_read(error_code status) {
   // Calls that arrive during shutdown stay unread: the peer sends them on its next connection.
   if (draining_ && serving_ != 0) return;
-  if (status || !open_ || draining_) return close();
+  if (status || !open_ || draining_) return end(draining_ ? error_code() : status);
   if (reader_.wanted() != 0) return await_room();
   on_record();
   read_next();
@@ -160,10 +185,11 @@ void TcpConnection::on_record() {
   TcpCall& call = idle != nullptr ? *idle : calls_.add(std::make_unique<TcpCall>());
   if (!call.start(shared_from_this(), reader_.record())) {
     calls_.give_back(call);
-    return close();
+    return end_because("a record is no call");
   }
   call.record_reserved = std::exchange(record_reserved_, 0);
   ++calls_taken_;
+  received_ += call.record_size();
   ++serving_;
   serving_bytes_ += call.record_size();
   worker_->shared->calls.fetch_add(1, std::memory_order_relaxed);
@@ -212,11 +238,12 @@ void TcpConnection::write_next() {
     written_ = written_before_ + bytes;
     return status ? 0 : kStep;
   };
-  boost::asio::async_write(socket_, buffers_, all, [self = shared_from_this()](error_code status, std::size_t) {
+  boost::asio::async_write(socket_, buffers_, all, [self = shared_from_this()](error_code status, std::size_t bytes) {
+    self->written_ = self->written_before_ + bytes;
     TcpCall* call = self->replies_.front();
     self->replies_.pop_front();
     self->writing_ = false;
-    if (status) self->close();
+    if (status) self->end(status);
     call->written(status);
     self->write_next();
   });

@@ -8,6 +8,7 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/base/log_reason.hpp"
 #include "tcp_connection.hpp"
 
 namespace rpcrdma::rpc {
@@ -48,6 +49,7 @@ class Acceptor final : public std::enable_shared_from_this<Acceptor> {
   std::size_t undrained_ = 0;
   UniqueFunction<void()> on_drained_;
   bool closed_ = false;
+  LogLimit lines_;  // about connections that are not accepted
 };
 
 /// The IPv4 address of an IPv4 client that connected to an IPv6 socket.
@@ -90,7 +92,7 @@ void Acceptor::accept_next() {
 void Acceptor::on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpWorkerState>& worker) {
   if (closed_) return;
   if (status) {  // out of descriptors, for example
-    shared_->log.warn("rpc/tcp: accept failed, retrying: {}", status.message());
+    shared_->log.limited(lines_).warn("rpc/tcp: accept failed, retrying: {}", Reason{status});
     timer_.expires_after(kPause);
     timer_.async_wait([self = shared_from_this()](error_code) {
       if (!self->closed_) self->accept_next();
@@ -108,7 +110,7 @@ void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::soc
   if (gone) return;
   if (!shared_->enter(peer.address())) {
     ++shared_->refused;
-    shared_->log.debug("rpc/tcp: refused a connection from {}: too many are open", peer.address().to_string());
+    shared_->log.about({.fabric = "tcp", .peer = peer}, &lines_).info("connection refused: too many are open");
     return;
   }
   boost::asio::dispatch(worker->context(), [worker, socket = std::move(socket), peer]() mutable {
@@ -156,6 +158,9 @@ class ListeningServer final : public TcpServer {
   Counters counters() const noexcept override {
     const TcpShared& shared = acceptor_->shared();
     return {shared.connections(), shared.accepted, shared.refused, shared.calls};
+  }
+  std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const override {
+    return acceptor_->workers().at(index)->report(most);
   }
 
  private:

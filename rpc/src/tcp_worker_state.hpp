@@ -71,6 +71,8 @@ class TcpWorkerState {
   /// Ends all connections.
   void cut() noexcept;
   bool draining() const noexcept { return draining_; }
+  /// As TcpServer::report().
+  std::vector<transport::ConnectionReport> report(std::size_t most) const;
   /// Frees the memory kept for later records, if no large record is in memory.
   void trim() noexcept {
     if (records_.used() == 0) record_store.clear();
@@ -81,6 +83,7 @@ class TcpWorkerState {
   transport::CallHandler& handler() const noexcept { return *worker_.handler; }
 
   const std::shared_ptr<TcpShared> shared;
+  LogLimit end_lines;        ///< about the ends of connections
   RecordStore record_store;  ///< memory of the records that records_ counts
 
  private:

@@ -12,7 +12,8 @@ from kit.hung import HungFileSystem
 from kit.metrics import OPTIONS, scrape, stats, sum_of
 from kit.namespace import missing_tools
 from kit.proxy import Proxy
-from kit.rpc import ERR_CHUNK, ERR_VERS, GETATTR, LOOKUP, MKDIR, MSG, NFS, READ, RpcPeer, call, header, opaque, segment, write_list
+from kit.rpc import ERR_CHUNK, ERR_VERS, GETATTR, LOOKUP, MKDIR, MSG, NFS, READ, WRITE, RpcPeer, call, header, opaque, \
+    read_list, segment, write_list
 from kit.trees import noise
 from kit.waiting import wait_until
 

@@ -28,7 +28,8 @@ class Page(Case):
         return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr.*?</tr>", body)][1:]
 
     def test_an_idle_server(self):
-        document = self.page_of(self.server(options=OPTIONS))
+        server = self.server(options=OPTIONS)
+        document = self.page_of(server)
         self.assertIn(">live</span>", document)
         self.assertEqual(self.rows(document, "procedures"), [["none yet"]])
 

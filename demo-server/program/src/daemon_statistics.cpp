@@ -40,6 +40,7 @@ observe::Report Daemon::report_of(std::size_t loop) const {
     use.pool = worker.pool().counters();
     out.add(std::move(use), std::move(transport.busiest));
   }
+  for (const auto& server : tcp_servers_) out.add(server->report(loop, observe::kMostConnections));
   return out;
 }
 

@@ -66,9 +66,8 @@ json::object of(const FabricUse& use) {
 }
 
 json::object of(const transport::ConnectionReport& one) {
-  const auto& address = one.peer.address();
-  const std::string text = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
-  return {{"peer", text + ":" + std::to_string(one.peer.port())},
+  return {{"connection", one.number},
+          {"peer", text_of(one.peer)},
           {"fabric", one.fabric},
           {"age_ms", one.age.count()},
           {"rdma_version", one.version},

@@ -525,5 +525,23 @@ TEST(TcpTest, ConnectionsAreBounded) {
   }(bed));
 }
 
+TEST(TcpTest, ConnectionsAreReported) {
+  TcpBed bed;
+  bed.run([](TcpBed& b) -> asio::awaitable<void> {
+    for (int i = 0; i < 3; ++i) co_await b.client->async_call<nfs3::Null>({}, kTuple);
+    const auto found = b.server->report(0, 4);
+    EXPECT_EQ(found.size(), 1u);
+    if (found.empty()) co_return;
+    EXPECT_NE(found[0].number, 0u);
+    EXPECT_EQ(found[0].fabric, "tcp");
+    EXPECT_EQ(found[0].peer.address().to_string(), "127.0.0.1");
+    EXPECT_EQ(found[0].statistics.calls, 3u);
+    EXPECT_EQ(found[0].traffic.calls, 3u);
+    EXPECT_GT(found[0].traffic.receive_bytes, 3u * 40);
+    EXPECT_GT(found[0].traffic.send_bytes, 3u * 24);
+    EXPECT_TRUE(b.server->report(0, 0).empty());
+  }(bed));
+}
+
 }  // namespace
 }  // namespace rpcrdma::rpc

@@ -32,6 +32,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   FaultyCalls faulty_calls;
   std::vector<std::shared_ptr<ServerWorker>> workers;
   // On the first worker's thread:
+  LogLimit refusals;
   Admission admission;
   std::vector<std::unique_ptr<fabric::Listener>> listeners;
   std::size_t next_worker = 0;
@@ -74,10 +75,9 @@ void ServerState::on_request(std::unique_ptr<fabric::ConnectionRequest> request)
 
 void ServerState::refuse(std::unique_ptr<fabric::ConnectionRequest> request) {
   refused.fetch_add(1, std::memory_order_relaxed);
-  log.info(
-      "connection from {} rejected: the limit of connections is reached and none is idle, or the server is shutting "
-      "down",
-      request->info().peer.address().to_string());
+  log.about(request->info().subject(), &refusals)
+      .info(
+          "connection rejected: the limit of connections is reached and none is idle, or the server is shutting down");
   workers.front()->fabric().reject(std::move(request), {});
 }
 

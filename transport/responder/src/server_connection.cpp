@@ -51,10 +51,9 @@ void ServerConnection::watch(std::chrono::steady_clock::time_point now, const Se
   } else if (stuck_since_ == std::chrono::steady_clock::time_point::max() || progress.completed != completed_) {
     stuck_since_ = now;
   } else if (!ending_ && now - stuck_since_ >= progress_limit(options)) {
-    connection_->log().info("{}: connection closed: no RDMA Read, Write or Send to it has completed for {} ms{}",
-                            peer_.to_string(),
-                            std::chrono::duration_cast<std::chrono::milliseconds>(now - stuck_since_).count(),
-                            link_.is_awaited() ? ", and other connections wait for the memory that it holds" : "");
+    connection_->end_log().info("connection closed: no RDMA Read, Write or Send to the peer has completed for {} ms{}",
+                                std::chrono::duration_cast<std::chrono::milliseconds>(now - stuck_since_).count(),
+                                link_.is_awaited() ? ", and other connections wait for the memory that it holds" : "");
     abort(BaseError::deadline_exceeded);
   }
   completed_ = progress.completed;
@@ -66,6 +65,7 @@ std::chrono::milliseconds ServerConnection::progress_limit(const ServerOptions& 
 
 ConnectionReport ServerConnection::report(std::chrono::steady_clock::time_point now) const {
   ConnectionReport out;
+  out.number = connection_->number();
   out.peer = connection_->info().peer;
   out.fabric = connection_->fabric().capabilities().name;
   out.age = std::chrono::duration_cast<std::chrono::milliseconds>(now - accepted_at_);
@@ -84,7 +84,7 @@ void ServerConnection::on_connected() noexcept {
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
-  connection_->log().debug("connection ended: {}", why ? why.message() : "closed in an orderly way");
+  connection_->log_end(why);
   link_.lost(why);
   over_ = true;
   note_receives();
@@ -101,19 +101,20 @@ void ServerConnection::on_reply(Received& message) noexcept {
   if (message.header.procedure == wire::Procedure::nomsg)
     link_.on_bad_message(wire::WireError::bad_chunks, message);
   else
-    link_.discard();
+    link_.discard(message.header.xid, "a reply to no call of this server");
 }
 
 void ServerConnection::on_peer_error(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_peer_error(message);
-  link_.discard();
+  link_.discard(message.header.xid, "an RDMA_ERROR for no call of this server");
 }
 
 void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
   // [8166-4.5-c] It may be a reply to a reverse call: an answer would end the client's own call of the same XID.
   const ReverseRequester* reverse = link_.existing_reverse();
-  if (reverse != nullptr && reverse->expects(message.header.xid)) return link_.discard();
+  if (reverse != nullptr && reverse->expects(message.header.xid))
+    return link_.discard(message.header.xid, "a reply to a reverse call, with a header that cannot be read");
   link_.on_bad_message(error, message);
 }
 

@@ -28,6 +28,7 @@ class ServerConnection final : private ConnectionEvents {
   /// When the connection was last seen active; it is idle since then.
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
   bool ending() const noexcept { return ending_; }
+  LogAbout end_log() const noexcept { return connection_->end_log(); }
   /// Accepts no more calls; closes when the last call is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;

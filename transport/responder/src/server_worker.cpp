@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/base/log_reason.hpp"
+
 namespace rpcrdma::transport {
 namespace {
 
@@ -37,7 +39,8 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, F
 ServerWorker::~ServerWorker() { destroy(); }
 
 void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
-  const boost::asio::ip::address peer = request->info().peer.address();
+  const LogSubject about = request->info().subject();
+  const boost::asio::ip::address peer = about.peer.address();
   if (destroyed_ || draining_) {
     worker_.fabric->reject(std::move(request), {});
     return left_(peer);
@@ -50,9 +53,10 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   setup.max_segments = options_.max_segments;
   setup.receive_budget = &receive_budget_;
   setup.log = log_;
+  setup.log_limits = &log_limits_;
   auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection, peer);
   if (const error_code failed = connection->accept(setup, std::move(request))) {
-    log_.warn("connection from {} not accepted: {}", peer.to_string(), failed.message());
+    log_.about(about, &log_limits_.ends).warn("connection not accepted: {}", Reason{failed});
     return left_(peer);
   }
   connections_.push_back(std::move(connection));
@@ -71,8 +75,7 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
     if (chosen == nullptr || connection->active_at() < chosen->active_at()) chosen = connection.get();
   }
   if (chosen == nullptr || now - chosen->active_at() < options_.idle_grace) return false;
-  log_.info("connection from {} evicted: idle, and its place is needed for a new connection",
-            chosen->peer().to_string());
+  chosen->end_log().info("connection evicted: idle, and its place is needed for a new connection");
   chosen->abort(TransportError::too_many_connections);
   return true;
 }

@@ -12,6 +12,9 @@ namespace rpcrdma::fabric::verbs {
 
 class VerbsQueuePair;
 
+/// Capabilities::name of this provider.
+inline constexpr std::string_view kName = "verbs";
+
 /// What a fabric, its listeners and its queue pairs share. When the device is lost, the Core ends the fabric and its
 /// queue pairs. Fabric's thread only.
 class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
@@ -38,6 +41,7 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
   boost::asio::io_context& context;
   const VerbsOptions options;
   const Log log;
+  LogLimit connection_lines;  ///< about failures that a peer can cause
   BlockingCalls& calls;
   Counters counters;
   std::shared_ptr<EventChannel> events;

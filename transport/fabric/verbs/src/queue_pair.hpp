@@ -118,6 +118,7 @@ class VerbsQueuePair final : public QueuePair,
   State state_ = State::idle;
   QueuePairOptions options_;
   ConnectionInfo info_;
+  Log log_;  // about this connection
 
   CmId id_;
   std::unique_ptr<BlockingCall> connecting_;  // rdma_connect, until it has returned

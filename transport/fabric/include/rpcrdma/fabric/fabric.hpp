@@ -33,6 +33,7 @@
 #include "rpcrdma/base/buffer_ref.hpp"
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/log_subject.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/fabric/error.hpp"
 
@@ -153,6 +154,9 @@ struct ReadDepths {
 
 /// What both sides know of a connection.
 struct ConnectionInfo {
+  /// Names the connection in log lines and statistics: unique in the process. 0: it has none.
+  std::uint64_t number = 0;
+  std::string_view fabric;              ///< the name of the provider, "tcp" for plain TCP: a literal
   Endpoint local;                       ///< this side's address
   Endpoint peer;                        ///< the other side's address
   std::vector<std::byte> private_data;  ///< the peer's private data as received; may have zeros appended
@@ -162,6 +166,13 @@ struct ConnectionInfo {
   /// The depths that the peer stated; empty if it stated none, or if the provider does not report them (only iwarp
   /// does).
   std::optional<ReadDepths> peer_reads;
+
+  /// For log lines about the connection.
+  LogSubject subject() const noexcept { return {.connection = number, .fabric = fabric, .peer = peer}; }
+  /// For log lines about the call `xid` on the connection.
+  LogSubject subject(std::uint32_t xid) const noexcept {
+    return {.connection = number, .fabric = fabric, .peer = peer, .xid = xid};
+  }
 };
 
 /// Events of a queue pair as a whole. Belongs to the user of the queue pair and outlives it.
@@ -197,6 +208,8 @@ class RPCRDMA_EXPORT AccessEvents {
 
 /// The size of a queue pair, and its part of the handshake.
 struct QueuePairOptions {
+  /// ConnectionInfo::number of a connector; 0: the provider chooses it. An acceptor has the number of its request.
+  std::uint64_t number = 0;
   std::uint32_t send_depth = 64;        ///< work requests outstanding on the send queue (windows included)
   std::uint32_t receive_depth = 64;     ///< Receives posted at a time
   std::uint32_t inbound_reads = 16;     ///< IRD offered

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <list>
 #include <memory>
@@ -26,7 +27,7 @@ class ListenerState : public std::enable_shared_from_this<ListenerState> {
 
   // Called by the connections whose Request is being read.
   FabricState& fabric() noexcept { return *fabric_; }
-  void half_open_ended(HalfOpens::iterator place, Socket socket, StartupFrame* request);
+  void half_open_ended(HalfOpens::iterator place, Socket socket, ConnectionInfo info, StartupFrame* request);
 
  private:
   void accept();

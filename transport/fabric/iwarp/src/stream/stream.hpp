@@ -107,7 +107,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
 
   const std::shared_ptr<FabricState> fabric_;
   const QueuePairOptions options_;
-  const std::uint64_t number_;  // identifies the stream in log lines
+  Log log_;  // about this connection, from start() on
   StreamState state_;
   CompletionDispatcher dispatcher_;
 

@@ -54,10 +54,11 @@ struct Worker {
   CallHandler* handler = nullptr;    ///< serves the calls
 };
 
-/// One connection of a server, as it is now.
+/// One connection of a server, as it is now. Plain TCP has no version, thresholds, credits and operations: they are 0.
 struct ConnectionReport {
+  std::uint64_t number = 0;          ///< as in log lines: unique in the process
   fabric::Endpoint peer;             ///< the client's address
-  std::string_view fabric;           ///< the name of the provider
+  std::string_view fabric;           ///< the name of the provider, or "tcp"
   std::chrono::milliseconds age{0};  ///< since the connection was accepted
   std::uint32_t version = 1;         ///< of RPC-over-RDMA
   std::uint32_t inline_send = 0;     ///< bytes: the largest Send of the server

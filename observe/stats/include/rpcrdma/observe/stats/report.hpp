@@ -57,6 +57,8 @@ struct Report {
   void add(const rpc::Dispatcher& dispatcher);
   /// Adds one thread's share of a fabric.
   void add(FabricUse&& use, std::vector<transport::ConnectionReport>&& connections);
+  /// Adds connections to those that are listed.
+  void add(std::vector<transport::ConnectionReport>&& connections);
   /// Adds the sums of a group of listeners.
   void add(const transport::Server::Counters& more) noexcept;
   /// As above, for TCP.
