@@ -107,7 +107,10 @@ void Acceptor::on_accept(error_code status, tcp::socket socket, const std::share
 void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::socket socket) {
   error_code gone;
   const tcp::endpoint peer = unmapped(socket.remote_endpoint(gone));
-  if (gone) return;
+  if (gone) {
+    ++shared_->failed;
+    return;
+  }
   if (!shared_->enter(peer.address())) {
     ++shared_->refused;
     shared_->log.about({.fabric = "tcp", .peer = peer}, &lines_).info("connection refused: too many are open");
@@ -157,7 +160,7 @@ class ListeningServer final : public TcpServer {
   }
   Counters counters() const noexcept override {
     const TcpShared& shared = acceptor_->shared();
-    return {shared.connections(), shared.accepted, shared.refused, shared.calls};
+    return {shared.connections(), shared.accepted, shared.refused, shared.calls, shared.failed};
   }
   std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const override {
     return acceptor_->workers().at(index)->report(most);

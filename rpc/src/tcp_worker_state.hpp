@@ -40,6 +40,7 @@ class TcpShared {
   const Log log;
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> failed{0};
   std::atomic<std::uint64_t> calls{0};
 
  private:

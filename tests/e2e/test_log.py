@@ -174,3 +174,44 @@ class Lines(Case):
 
 class JsonLines(Lines):
     form = "json"
+
+
+class Listeners(Case):
+    @iwarp_only("drives iWARP by hand")
+    def test_each_listener_counts_its_connections(self):
+        server = self.server(listen=("127.0.0.1:0", "127.0.0.1:0"),
+                             options=[*OPTIONS, "--tcp-listen", "127.0.0.1:0", "--max-connections", "2"])
+        names = [*server.rdma, server.tcp[0]]
+
+        def listed():
+            return {one["listener"]: one for one in stats(server)["listeners"]}
+
+        def figures(name):
+            return tuple(listed()[name][field] for field in ("open", "accepted", "refused", "failed"))
+
+        self.assertEqual([one["listener"] for one in stats(server)["listeners"]], names)
+        self.assertEqual([one["fabric"] for one in stats(server)["listeners"]], ["iwarp", "iwarp", "tcp"])
+        first, second = RpcPeer(names[0]), RpcPeer(names[1])
+        first.null()
+        second.null()
+        wait_until(lambda: figures(names[1]) == (1, 1, 0, 0), "the connection of the second listener")
+        with self.assertRaises((AssertionError, OSError)), RpcPeer(names[1]) as third:
+            third.null()
+        wait_until(lambda: figures(names[1]) == (1, 1, 1, 0), "the refusal")
+        self.assertEqual(figures(names[0]), (1, 1, 0, 0))
+        first.close()
+        wait_until(lambda: figures(names[0]) == (0, 1, 0, 0), "the end of the first connection")
+        TcpPeer(names[0]).close()  # says nothing, as port scanners do
+        wait_until(lambda: figures(names[0]) == (0, 1, 0, 1), "the handshake that has failed")
+        found = scrape(server)
+        for name, fabric in zip(names, ("iwarp", "iwarp", "tcp")):
+            for field, family in (("open", "connections"), ("accepted", "accepted_total"), ("refused", "refused_total"),
+                                  ("failed", "failed_total")):
+                self.assertEqual(sum_of(found, "rpcrdma_listener_" + family, listener=name, fabric=fabric),
+                                 listed()[name][field], (name, field))
+        self.assertEqual(sum_of(found, "rpcrdma_connections_accepted_total"), 2)
+        self.assertEqual(sum_of(found, "rpcrdma_connections_refused_total"), 1)
+        done = subprocess.run([sys.executable, TOP, "--once", server.metrics], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, check=True)
+        self.assertRegex(done.stdout, rf"(?m)^{re.escape(names[1])} +1 +1 +1 +0  iwarp$")
+        second.close()

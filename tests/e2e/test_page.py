@@ -32,6 +32,7 @@ class Page(Case):
         document = self.page_of(server)
         self.assertIn(">live</span>", document)
         self.assertEqual(self.rows(document, "procedures"), [["none yet"]])
+        self.assertEqual(self.rows(document, "listeners"), [[server.address, server.fabric[0], "0", "0", "0", "0"]])
 
     def test_numbers(self):
         server = self.server(options=OPTIONS)

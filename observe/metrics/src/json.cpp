@@ -81,6 +81,15 @@ json::object of(const transport::ConnectionReport& one) {
           {"traffic", of(one.traffic)}};
 }
 
+json::object of(const Listener& one) {
+  return {{"listener", text_of(one.counters.endpoint)},
+          {"fabric", one.fabric},
+          {"open", one.counters.connections},
+          {"accepted", one.counters.accepted},
+          {"refused", one.counters.refused},
+          {"failed", one.counters.failed}};
+}
+
 template <class Range>
 json::array list_of(const Range& range) {
   json::array out;
@@ -118,6 +127,7 @@ std::string json_text(const Report& report, std::string_view version) {
                            {"accepted", report.tcp.accepted},
                            {"refused", report.tcp.refused},
                            {"calls", report.tcp.calls}}},
+      {"listeners", list_of(report.listeners)},
       {"bulk_bytes", report.server.bulk_in_use},
       {"message_buffer_bytes", report.server.receive_octets},
       {"duplicates", json::object{{"entries", report.duplicates.entries},

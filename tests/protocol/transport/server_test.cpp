@@ -337,5 +337,43 @@ TEST(Server, Restarts) {
   EXPECT_GE(call->times_encoded, 2);
 }
 
+TEST(Server, ListenersCountWhatHappensToEachRequest) {
+  SidesOptions options;
+  options.server.max_connections = 2;
+  BothSides sides(options);
+  const fabric::Endpoint first = sides.endpoint;
+  ASSERT_TRUE(sides.listen({}));
+  const fabric::Endpoint second = sides.endpoint;
+  ASSERT_NE(first, second);
+  RawPeer one(*sides.client_fabric), two(*sides.client_fabric), three(*sides.client_fabric);
+  one.connect(first);
+  two.connect(second);
+  ASSERT_TRUE(sides.wait([&] { return one.connected() && two.connected(); }));
+  three.connect(second);
+  ASSERT_TRUE(sides.wait([&] { return three.ended(); }));
+  auto counted = sides.server->listeners();
+  ASSERT_EQ(counted.size(), 2u);
+  EXPECT_EQ(counted[0].endpoint, first);
+  EXPECT_EQ(counted[1].endpoint, second);
+  for (const auto& listener : counted) {
+    EXPECT_EQ(listener.accepted, 1u);
+    EXPECT_EQ(listener.connections, 1u);
+    EXPECT_EQ(listener.failed, 0u);
+  }
+  EXPECT_EQ(counted[0].refused, 0u);
+  EXPECT_EQ(counted[1].refused, 1u);
+  EXPECT_EQ(sides.server->counters().accepted, 2u);
+  EXPECT_EQ(sides.server->counters().refused, 1u);
+  two.abort();
+  ASSERT_TRUE(sides.wait([&] { return sides.server->counters().connections == 1; }));
+  sides.server_fabric->fail_nth(fabric::LoopbackOperation::accept, 1);
+  three.connect(second);
+  ASSERT_TRUE(sides.wait([&] { return sides.server->listeners()[1].failed == 1; }));
+  counted = sides.server->listeners();
+  EXPECT_EQ(counted[1].connections, 0u);
+  EXPECT_EQ(counted[1].accepted, 1u);
+  EXPECT_EQ(counted[0].connections, 1u);
+}
+
 }  // namespace
 }  // namespace rpcrdma::test

@@ -12,10 +12,11 @@
 namespace rpcrdma::transport {
 
 ServerConnection::ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
-                                   const boost::asio::ip::address& peer)
+                                   const boost::asio::ip::address& peer, std::shared_ptr<ListenerCounts> listener)
     : worker_(worker),
       link_(service, options.credits, options.reverse_credits, peer),
       peer_(peer),
+      listener_(std::move(listener)),
       reverse_(options.reverse_credits != 0) {}
 
 ServerConnection::~ServerConnection() {
@@ -79,12 +80,16 @@ ConnectionReport ServerConnection::report(std::chrono::steady_clock::time_point 
 }
 
 void ServerConnection::on_connected() noexcept {
+  made_ = true;
+  listener_->accepted.fetch_add(1, std::memory_order_relaxed);
   connection_->log().debug("accepted: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
                            connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
   connection_->log_end(why);
+  if (!made_) listener_->failed.fetch_add(1, std::memory_order_relaxed);
+  listener_->connections.fetch_sub(1, std::memory_order_relaxed);
   link_.lost(why);
   over_ = true;
   note_receives();

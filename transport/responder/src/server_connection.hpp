@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include "listener_counts.hpp"
 #include "rpcrdma/connection/connection.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "serving_link.hpp"
@@ -12,7 +13,7 @@ class ServerWorker;
 class ServerConnection final : private ConnectionEvents {
  public:
   ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
-                   const boost::asio::ip::address& peer);
+                   const boost::asio::ip::address& peer, std::shared_ptr<ListenerCounts> listener);
   ~ServerConnection();
 
   error_code accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request);
@@ -58,6 +59,8 @@ class ServerConnection final : private ConnectionEvents {
   ServingLink link_;
   ConnectionPtr connection_;
   boost::asio::ip::address peer_;
+  const std::shared_ptr<ListenerCounts> listener_;
+  bool made_ = false;             // the handshake has succeeded
   const bool reverse_;            // calls of the reverse direction are possible
   std::size_t noted_octets_ = 0;  // what the worker's sum holds of this connection
   bool over_ = false;

@@ -38,11 +38,11 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, F
 
 ServerWorker::~ServerWorker() { destroy(); }
 
-void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
-  const LogSubject about = request->info().subject();
+void ServerWorker::take(Arrival arrival) {
+  const LogSubject about = arrival.request->info().subject();
   const boost::asio::ip::address peer = about.peer.address();
   if (destroyed_ || draining_) {
-    worker_.fabric->reject(std::move(request), {});
+    worker_.fabric->reject(std::move(arrival.request), {});
     return left_(peer);
   }
   ConnectionSetup setup;
@@ -54,11 +54,13 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   setup.receive_budget = &receive_budget_;
   setup.log = log_;
   setup.log_limits = &log_limits_;
-  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection, peer);
-  if (const error_code failed = connection->accept(setup, std::move(request))) {
+  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection, peer, arrival.listener);
+  if (const error_code failed = connection->accept(setup, std::move(arrival.request))) {
+    arrival.listener->failed.fetch_add(1, std::memory_order_relaxed);
     log_.about(about, &log_limits_.ends).warn("connection not accepted: {}", Reason{failed});
     return left_(peer);
   }
+  arrival.listener->connections.fetch_add(1, std::memory_order_relaxed);
   connections_.push_back(std::move(connection));
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   connections_.back()->note_receives();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "listener_counts.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "server_connection.hpp"
 #include "service.hpp"
@@ -22,8 +23,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   boost::asio::io_context& context() const noexcept { return worker_.fabric->context(); }
   fabric::Fabric& fabric() const noexcept { return *worker_.fabric; }
 
-  /// Accepts `request`; it has been admitted.
-  void take(std::unique_ptr<fabric::ConnectionRequest> request);
+  /// Accepts the request, which has been admitted, and counts what becomes of it.
+  void take(Arrival arrival);
   /// Evicts the connection that has been idle longest, of `peer` if given. False if none has been idle for long enough.
   bool give_way(const std::optional<boost::asio::ip::address>& peer);
   /// Closes connections as they become idle, and all of them at `deadline`. `done` runs when no connection and no call

@@ -75,9 +75,10 @@ class RPCRDMA_EXPORT TcpServer {
   /// Totals since the start, over all workers.
   struct Counters {
     std::uint32_t connections = 0;  ///< open now
-    std::uint64_t accepted = 0;     ///< connections accepted
-    std::uint64_t refused = 0;      ///< connections closed at once, beyond a limit
+    std::uint64_t accepted = 0;     ///< connections served
+    std::uint64_t refused = 0;      ///< connections closed at once: beyond a limit, or while the server shuts down
     std::uint64_t calls = 0;        ///< calls received
+    std::uint64_t failed = 0;       ///< connections that had ended before they were looked at
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;

@@ -278,6 +278,9 @@ class RPCRDMA_EXPORT Listener {
   virtual ~Listener() = default;  ///< stops listening; established connections stay
   /// The listener's address, with the actual port.
   virtual Endpoint local() const = 0;
+  /// Connections that have ended before their request was complete; 0 if the provider does not see them (only iwarp
+  /// does). Any thread.
+  virtual std::uint64_t failed_handshakes() const noexcept { return 0; }
 };
 
 /// One provider, on one io_context.

@@ -82,6 +82,7 @@ void ListenerState::half_open_ended(HalfOpens::iterator place, Socket socket, Co
                                     StartupFrame* request) {
   const auto self = shared_from_this();
   half_open_.erase(place);
+  if (request == nullptr) failed_.fetch_add(1, std::memory_order_relaxed);
   error_code error;
   if (request != nullptr && acceptor_.is_open() && info.peer.port() != 0) {
     info.private_data = request->private_data;

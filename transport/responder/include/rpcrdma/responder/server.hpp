@@ -68,6 +68,15 @@ struct ConnectionReport {
   Traffic traffic;                   ///< since the connection was accepted
 };
 
+/// What one listener has done since it was made. Each request for a connection is accepted, refused or failed.
+struct ListenerCounters {
+  fabric::Endpoint endpoint;      ///< where it listens, with the port in use
+  std::uint32_t connections = 0;  ///< open now, or being set up
+  std::uint64_t accepted = 0;     ///< connections made
+  std::uint64_t refused = 0;      ///< requests beyond a limit, or while the server shuts down
+  std::uint64_t failed = 0;       ///< handshakes that have failed, as far as the provider sees them
+};
+
 /// What one worker of a server has done.
 struct WorkerReport {
   Traffic traffic;                        ///< of all its connections since the start, ended ones included
@@ -93,8 +102,8 @@ class RPCRDMA_EXPORT Server {
   /// Totals since the start, over all workers.
   struct Counters {
     std::uint32_t connections = 0;       ///< open now
-    std::uint64_t accepted = 0;          ///< connections
-    std::uint64_t refused = 0;           ///< connections beyond a limit
+    std::uint64_t accepted = 0;          ///< connections made
+    std::uint64_t refused = 0;           ///< connections beyond a limit, or while the server shuts down
     std::uint64_t calls = 0;             ///< received
     std::uint64_t errors_sent = 0;       ///< RDMA_ERROR
     std::uint64_t discarded = 0;         ///< messages too short, RDMA_DONE, RDMA_ERROR
@@ -106,6 +115,8 @@ class RPCRDMA_EXPORT Server {
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;
+  /// The listeners in the order in which they have begun to listen, closed ones included. Any thread.
+  virtual std::vector<ListenerCounters> listeners() const = 0;
   /// What worker `index` has done, with at most `most_connections` connections. On the thread of that worker.
   virtual WorkerReport report(std::size_t index, std::size_t most_connections) const = 0;
 };

@@ -36,6 +36,12 @@ struct FabricUse {
   memory::Pool::Counters pool;  ///< buffers
 };
 
+/// One listener, for RDMA or plain TCP.
+struct Listener {
+  std::string fabric;                    ///< "iwarp", "verbs" or "tcp"
+  transport::ListenerCounters counters;  ///< since it was made
+};
+
 /// Most connections that a report lists.
 inline constexpr std::size_t kMostConnections = 64;
 
@@ -46,6 +52,7 @@ struct Report {
   std::vector<transport::ConnectionReport> busiest;  ///< at most kMostConnections, by calls, in descending order
   rpc::Dispatcher::Counters dispatched;              ///< calls, and rejected calls by reason
   // Filled once, not by each loop:
+  std::vector<Listener> listeners;            ///< all, in the order of their configuration
   transport::Server::Counters server;         ///< sums over all listeners for RDMA
   rpc::TcpServer::Counters tcp;               ///< sums over all listeners for TCP
   rpc::DuplicateCache::Counters duplicates;   ///< of the duplicate request cache
