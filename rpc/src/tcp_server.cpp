@@ -90,7 +90,10 @@ void Acceptor::accept_next() {
 }
 
 void Acceptor::on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpWorkerState>& worker) {
-  if (closed_) return;
+  if (closed_) {
+    if (!status) ++shared_->refused;
+    return;
+  }
   if (status) {  // out of descriptors, for example
     shared_->log.limited(lines_).warn("rpc/tcp: accept failed, retrying: {}", Reason{status});
     timer_.expires_after(kPause);
@@ -99,7 +102,6 @@ void Acceptor::on_accept(error_code status, tcp::socket socket, const std::share
     });
     return;
   }
-  ++shared_->accepted;
   hand_over(worker, std::move(socket));
   accept_next();
 }
@@ -117,9 +119,15 @@ void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::soc
     return;
   }
   boost::asio::dispatch(worker->context(), [worker, socket = std::move(socket), peer]() mutable {
-    const auto connection = std::make_shared<TcpConnection>(worker, std::move(socket), peer);
-    if (worker->draining()) return;
-    connection->start();
+    TcpShared& shared = *worker->shared;
+    if (worker->draining()) {
+      ++shared.refused;
+      shared.log.about({.fabric = "tcp", .peer = peer}, &worker->end_lines)
+          .info("connection refused: the server is shutting down");
+      return shared.leave(peer.address());
+    }
+    ++shared.accepted;
+    std::make_shared<TcpConnection>(worker, std::move(socket), peer)->start();
   });
 }
 

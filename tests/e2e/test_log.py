@@ -203,6 +203,8 @@ class Listeners(Case):
         wait_until(lambda: figures(names[0]) == (0, 1, 0, 0), "the end of the first connection")
         TcpPeer(names[0]).close()  # says nothing, as port scanners do
         wait_until(lambda: figures(names[0]) == (0, 1, 0, 1), "the handshake that has failed")
+        tcp = [TcpPeer(names[2]) for _ in range(3)]
+        wait_until(lambda: figures(names[2]) == (2, 2, 1, 0), "two connections over TCP")
         found = scrape(server)
         for name, fabric in zip(names, ("iwarp", "iwarp", "tcp")):
             for field, family in (("open", "connections"), ("accepted", "accepted_total"), ("refused", "refused_total"),
@@ -211,7 +213,10 @@ class Listeners(Case):
                                  listed()[name][field], (name, field))
         self.assertEqual(sum_of(found, "rpcrdma_connections_accepted_total"), 2)
         self.assertEqual(sum_of(found, "rpcrdma_connections_refused_total"), 1)
+        self.assertEqual(sum_of(found, "rpcrdma_tcp_connections_accepted_total"), 2)
+        self.assertEqual(sum_of(found, "rpcrdma_tcp_connections_refused_total"), 1)
         done = subprocess.run([sys.executable, TOP, "--once", server.metrics], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, check=True)
         self.assertRegex(done.stdout, rf"(?m)^{re.escape(names[1])} +1 +1 +1 +0  iwarp$")
-        second.close()
+        for peer in (second, *tcp):
+            peer.close()

@@ -67,6 +67,19 @@ TEST_F(TakeTest, AConnectionThatIsMadeIsAccepted) {
   EXPECT_EQ(counts->refused + counts->failed, 0u);
 }
 
+TEST_F(TakeTest, ARequestDuringTheDrainIsRefused) {
+  Arrival late = arrival();
+  bool drained = false;
+  worker->drain(std::chrono::steady_clock::now() + std::chrono::hours(1), [&drained] { drained = true; });
+  EXPECT_TRUE(drained);
+  worker->take(std::move(late));
+  EXPECT_EQ(counts->refused, 1u);
+  EXPECT_EQ(counts->accepted + counts->failed + counts->connections, 0u);
+  EXPECT_EQ(left, 1u);
+  ASSERT_TRUE(test::run_until(context, [this] { return events.why.has_value(); }));
+  EXPECT_EQ(*events.why, fabric::FabricError::rejected);
+}
+
 TEST_F(TakeTest, AHandshakeThatFailsIsCounted) {
   server->fail_nth(fabric::LoopbackOperation::accept, 1);
   worker->take(arrival());

@@ -42,6 +42,8 @@ void ServerWorker::take(Arrival arrival) {
   const LogSubject about = arrival.request->info().subject();
   const boost::asio::ip::address peer = about.peer.address();
   if (destroyed_ || draining_) {
+    arrival.listener->refused.fetch_add(1, std::memory_order_relaxed);
+    log_.about(about, &log_limits_.ends).info("connection rejected: the server is shutting down");
     worker_.fabric->reject(std::move(arrival.request), {});
     return left_(peer);
   }
