@@ -191,7 +191,9 @@ void add_traffic(Families& out, const Report& report) {
   each_fabric(out, report, MetricType::Counter, "rpcrdma_discarded_messages_total", "Messages that were dropped.",
               [](const FabricUse& use) { return use.traffic.discarded; });
   each_part(out, report, "rpcrdma_waits_total", "Calls and operations that had to wait.", "resource",
-            {{"send_queue", &Traffic::send_queue_waits}, {"bulk_memory", &Traffic::budget_waits}});
+            {{"send_queue", &Traffic::send_queue_waits},
+             {"bulk_memory", &Traffic::budget_waits},
+             {"read_depth", &Traffic::read_depth_waits}});
   each_part(out, report, "rpcrdma_credits_total",
             "Sums of the credits that calls have asked for and that replies have granted.", "kind",
             {{"asked", &Traffic::credits_asked}, {"granted", &Traffic::credits_granted}});

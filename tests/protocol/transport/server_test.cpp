@@ -375,5 +375,37 @@ TEST(Server, ListenersCountWhatHappensToEachRequest) {
   EXPECT_EQ(counted[0].connections, 1u);
 }
 
+// The RDMA Reads of a call that has more Read segments than the connection's ORD.
+TEST(Server, ReadsBeyondTheDepthAreCounted) {
+  SidesOptions options;
+  options.server.connection.outbound_reads = 2;
+  BothSides sides(options);
+  Shape shape;
+  shape.items = {12000};
+  shape.pieces = 6;
+  shape.apart = true;
+  const auto call = sides.make(shape);
+  ASSERT_TRUE(sides.run(*call));
+  EXPECT_FALSE(call->status) << call->status.message();
+  const transport::Traffic busy = sides.server->report(0, 1).traffic;
+  EXPECT_EQ(busy.reads, 6u);
+  EXPECT_EQ(busy.read_depth_waits, 4u);
+  sides.client.reset();
+  ASSERT_TRUE(sides.wait([&] { return sides.server->counters().connections == 0; }));
+  EXPECT_EQ(sides.server->report(0, 1).traffic.read_depth_waits, 4u);  // also when the connection has ended
+}
+
+TEST(Server, ReadsWithinTheDepthAreNotCounted) {
+  BothSides sides;
+  Shape shape;
+  shape.items = {12000};
+  shape.pieces = 6;
+  shape.apart = true;
+  const auto call = sides.make(shape);
+  ASSERT_TRUE(sides.run(*call));
+  EXPECT_EQ(sides.server->report(0, 1).traffic.reads, 6u);
+  EXPECT_EQ(sides.server->report(0, 1).traffic.read_depth_waits, 0u);
+}
+
 }  // namespace
 }  // namespace rpcrdma::test

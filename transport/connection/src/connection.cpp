@@ -224,6 +224,7 @@ void Connection::destroy() noexcept {
   send_queue_.drop_waiters();
   reply_queue_.drop_waiters();
   windows_.clear();
+  if (queue_pair_) traffic_.read_depth_waits = queue_pair_->read_waits();
   // Deferred: the caller may be within a callback of the queue pair.
   if (queue_pair_) fabric::delete_later(context(), std::move(queue_pair_));
 }

@@ -178,6 +178,7 @@ error_code VerbsQueuePair::post_read(BufferRef sink, std::uint32_t handle, std::
     sends_.set_sink(std::move(*registration));
   }
   ++core_->counters.work_requests;
+  sends_.note_read(info_.outbound_reads);
   ibv_send_wr& read = **request;
   read.opcode = IBV_WR_RDMA_READ;
   read.wr.rdma = {.remote_addr = offset, .rkey = handle};

@@ -44,6 +44,7 @@ class VerbsQueuePair final : public QueuePair,
   Result<std::unique_ptr<Window>> make_window() override;
   Result<Segment> bind(Window& window, BufferRef memory, Access access) override;
   error_code invalidate(Window& window, WorkContext* context) override;
+  std::uint64_t read_waits() const noexcept override { return sends_.read_waits(); }
   void submit() override;
   void disconnect() override;
   void abort() override;

@@ -39,6 +39,7 @@ class SendSide {
     WorkContext* context = nullptr;
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
     Kind kind = Kind::request;
+    bool read = false;  ///< an RDMA Read
     bool done = false;  ///< completed ahead of others, with `status`
     error_code status{};
     Registration sink{};  ///< of an RDMA Read, until it has completed
@@ -55,6 +56,8 @@ class SendSide {
   /// The user's slots in use.
   std::uint32_t* used() noexcept { return &used_; }
   bool empty() const noexcept { return head_ == tail_; }
+  /// As QueuePair::read_waits().
+  std::uint64_t read_waits() const noexcept { return read_waits_; }
 
   /// Appends a work request. The caller sets its opcode and the fields of this opcode. Not when full(). Buffers without
   /// a key are copied now, so they must fit inline.
@@ -64,6 +67,8 @@ class SendSide {
   void retract() noexcept;
   /// After the append of an RDMA Read: `sink` is its sink, and is released with its slot.
   void set_sink(Registration sink) noexcept;
+  /// After the append of an RDMA Read: the device has at most `depth` Reads in progress.
+  void note_read(std::uint32_t depth) noexcept;
   /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
   /// Appends an operation that needs no work request. It completes in order of posting. Not when full().
@@ -102,6 +107,8 @@ class SendSide {
   std::uint64_t head_ = 0;  // number of the oldest outstanding operation
   std::uint64_t tail_ = 0;  // number of the next operation
   std::uint32_t used_ = 0;
+  std::uint32_t reads_ = 0;  // RDMA Reads outstanding
+  std::uint64_t read_waits_ = 0;
   std::uint32_t unsignalled_run_ = 0;  // how many of the latest requests are unsignalled
   bool chain_has_bind_ = false;
   bool probing_ = false;

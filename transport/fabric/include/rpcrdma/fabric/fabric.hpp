@@ -250,6 +250,10 @@ class RPCRDMA_EXPORT QueuePair {
   /// provider accesses it. Also valid for a window that the peer has already invalidated.
   virtual error_code invalidate(Window& window, WorkContext* context) = 0;
 
+  /// How many Reads have had to wait because as many as ConnectionInfo::outbound_reads were in progress. A provider
+  /// whose device does not report the end of each Read counts all Reads whose end it has not seen as in progress.
+  virtual std::uint64_t read_waits() const noexcept { return 0; }
+
   /// Passes all posted work to the wire, many work requests at a time.
   virtual void submit() = 0;
   /// Orderly end: what was posted is sent first. on_disconnected follows.

@@ -36,6 +36,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
   error_code invalidate(Exposure& exposure, WorkContext* context);
   void submit();
+  std::uint64_t read_waits() const noexcept { return sends_.read_waits(); }
   // A window is created or destroyed.
   void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
   void forget(Exposure& exposure) noexcept;
