@@ -3,13 +3,15 @@
 
 namespace rpcrdma::embed {
 
-void report(const Log& log, const rpc::ProcedureInfo& procedure, const std::exception_ptr& thrown) noexcept {
+void report(const Log& log, const LogSubject& about, const rpc::ProcedureInfo& procedure,
+            const std::exception_ptr& thrown) noexcept {
   try {
     std::rethrow_exception(thrown);
   } catch (const std::exception& failed) {
-    log.error("procedure {}: the handler threw: {}; an unanswered call gets SYSTEM_ERR", procedure.name, failed.what());
+    log.about(about).error("procedure {}: the handler threw: {}; an unanswered call gets SYSTEM_ERR", procedure.name,
+                           failed.what());
   } catch (...) {
-    log.error("procedure {}: the handler threw; an unanswered call gets SYSTEM_ERR", procedure.name);
+    log.about(about).error("procedure {}: the handler threw; an unanswered call gets SYSTEM_ERR", procedure.name);
   }
 }
 

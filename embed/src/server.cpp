@@ -89,6 +89,7 @@ Server::Statistics Server::statistics() const {
     sum.refused += one.refused;
     sum.calls += one.calls;
   }
+  for (const Listener& listener : state_->listeners) sum.listeners.push_back({listener, state_->counters_of(listener)});
   for (const auto& loop : state_->loops) {
     const Runner::Counters one = loop->thread.waits();
     sum.waits.polls += one.polls;
@@ -98,7 +99,25 @@ Server::Statistics Server::statistics() const {
   return sum;
 }
 
-/// After the deadline for calls that handlers keep, connections have this time to close.
+transport::ListenerCounters Server::State::counters_of(const Listener& listener) const {
+  std::size_t place = 0;  // among the listeners for TCP
+  for (const Listener& other : listeners) {
+    if (&other == &listener) break;
+    place += other.fabric == "tcp" ? 1 : 0;
+  }
+  if (listener.fabric == "tcp") {
+    const rpc::TcpServer::Counters one = tcp_servers[place]->counters();
+    return {listener.endpoint, one.connections, one.accepted, one.refused, one.failed};
+  }
+  for (const auto& group : groups) {
+    if (!group->server || group->workers.front().fabric->capabilities().name != listener.fabric) continue;
+    for (const transport::ListenerCounters& one : group->server->listeners())
+      if (one.endpoint == listener.endpoint) return one;
+  }
+  return {.endpoint = listener.endpoint};
+}
+
+/// The time for connections to close after the deadline for calls that handlers keep.
 constexpr std::chrono::seconds kGrace{2};
 
 /// Closes all listeners and connections. Does nothing if the loops do not run.

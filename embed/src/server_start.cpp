@@ -23,11 +23,6 @@ asio::ip::address address_of(const Address& address) {
   return at;
 }
 
-std::string text_of(const fabric::Endpoint& endpoint) {
-  const std::string host = endpoint.address().to_string();
-  return fmt::format(fmt::runtime(endpoint.address().is_v6() ? "[{}]:{}" : "{}:{}"), host, endpoint.port());
-}
-
 }  // namespace
 
 std::string Server::Listener::text() const { return fmt::format("{}@{}", fabric, text_of(endpoint)); }

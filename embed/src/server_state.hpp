@@ -39,6 +39,7 @@ struct Server::State {
   void listen();
   Listener listen_rdma(Group& group, const fabric::Endpoint& wanted);
   Listener listen_tcp(const fabric::Endpoint& wanted);
+  transport::ListenerCounters counters_of(const Listener& listener) const;
   void register_with_rpcbind();
   void close_all(std::chrono::milliseconds drain);
   void end_loops();

@@ -27,7 +27,7 @@ void Client::fill(ClientCall& call, ReplyBound bound, const ProcedureInfo& info,
       failed = BaseError::invalid_argument;
   }
   call.max_reply = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_reply, UINT32_MAX));
-  call.deadline = options.deadline.value_or(std::chrono::steady_clock::now() + options_.timeout);
+  call.deadline = options.deadline ? *options.deadline : std::chrono::steady_clock::now() + options_.timeout;
   call.results.resize(options.results.size());
   for (std::size_t i = 0; i < options.results.size(); ++i) call.results[i] = options.results[i];
 }

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "rpcrdma/base/log_reason.hpp"
+
 namespace rpcrdma::rpc {
 namespace {
 
@@ -39,10 +41,11 @@ ReplyHeader auth_error(std::uint32_t xid, AuthStat why) noexcept {
 
 }  // namespace
 
-Dispatcher::Dispatcher(DispatcherOptions options) : options_(std::move(options)) {}
+Dispatcher::Dispatcher(DispatcherOptions options) : options_(std::move(options)), log_{options_.log} {}
 Dispatcher::~Dispatcher() = default;
 
 void Dispatcher::add(std::unique_ptr<Registration> registration) {
+  registration->log = &log_;
   const ProcedureInfo& info = registration->info();
   auto version = std::find_if(versions_.begin(), versions_.end(), [&info](const Version& v) {
     return v.program == info.program && v.version == info.version;
@@ -52,6 +55,7 @@ void Dispatcher::add(std::unique_ptr<Registration> registration) {
     auto serve_null = [](ServerCall<AnyNull> call) { call.reply({}); };
     version->procedures.push_back(
         std::make_unique<TypedRegistration<AnyNull, decltype(serve_null)>>(serve_null, AuthRequirement::none));
+    version->procedures.back()->log = &log_;
   }
   if (version->procedures.size() <= info.number) version->procedures.resize(info.number + std::size_t{1});
   version->procedures[info.number] = std::move(registration);
@@ -89,8 +93,7 @@ std::uint64_t& Dispatcher::reason(const ReplyHeader& reply) noexcept {
 void Dispatcher::reject(transport::IncomingCall& call, const ReplyHeader& reply) noexcept {
   ++counters_.rejected;
   ++reason(reply);
-  options_.log.debug("call {:#x} of {} rejected: {}", reply.xid, call.connection().peer.address().to_string(),
-                     outcome(reply).message());
+  log_.about(call, log_.rejected).debug("call rejected: {}", Reason{outcome(reply)});
   send_header(call, reply);
 }
 

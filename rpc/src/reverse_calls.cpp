@@ -87,7 +87,7 @@ ReverseCalls::Prepared ReverseCalls::prepare(const ProcedureInfo& info, const Re
   Prepared out;
   const std::uint64_t max_reply = std::accumulate(bound.bulk.begin(), bound.bulk.end(), std::uint64_t{bound.fixed});
   out.max_reply = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_reply, UINT32_MAX));
-  out.deadline = options.deadline.value_or(std::chrono::steady_clock::now() + options_.timeout);
+  out.deadline = options.deadline ? *options.deadline : std::chrono::steady_clock::now() + options_.timeout;
   BlockMemory memory;
   PayloadBuilder message;
   memory.start(message);

@@ -60,7 +60,8 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   return false;
 }
 
-bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in) noexcept {
+bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in,
+                            CallLog& log) noexcept {
   const fabric::Endpoint& peer = call_->connection().peer;
   key_ = {peer.address(),
           header_.xid,
@@ -72,8 +73,13 @@ bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& serve
   DuplicateCache::Reply reply;
   switch (cache.begin(key_, {call_, &server}, reply)) {
     case DuplicateCache::Found::nothing: cache_ = &cache; return true;
-    case DuplicateCache::Found::in_progress: break;
-    case DuplicateCache::Found::reply: send_verbatim(*call_, *reply); break;
+    case DuplicateCache::Found::in_progress:
+      log.about(*call_, log.duplicates).debug("call repeats one in progress, and gets its reply");
+      break;
+    case DuplicateCache::Found::reply:
+      log.about(*call_, log.duplicates).debug("call answered by the duplicate request cache");
+      send_verbatim(*call_, *reply);
+      break;
   }
   ++statistics_->replayed;
   release();

@@ -14,6 +14,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 
+#include "rpcrdma/base/log_reason.hpp"
 #include "rpcrdma/connection/error.hpp"
 
 namespace rpcrdma::rpc {
@@ -34,8 +35,11 @@ TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  info_.number = next_connection_number();
+  info_.fabric = "tcp";
   info_.local = socket_.local_endpoint(ignored);
   info_.peer = std::move(peer);
+  log_ = worker_->shared->log.with(info_.subject());
   worker_->add(*this);
 }
 
@@ -45,11 +49,26 @@ void TcpConnection::start() {
   reader_.on_begin = [this] {
     if (std::exchange(sleeps_, false)) watch();
   };
+  log_.debug("connection accepted");
   watch();
   read_next();
 }
 
-void TcpConnection::close() noexcept {
+void TcpConnection::end(error_code why) noexcept {
+  if (!open_) return;
+  if (!why || (why == boost::asio::error::eof && !reader_.partial()))
+    end_log().debug("connection ended: {}", Reason{});
+  else
+    end_log().info("connection ended: {}", Reason{why});
+  shut();
+}
+
+void TcpConnection::end_because(const char* why) noexcept {
+  if (open_) end_log().info("connection ended: {}", why);
+  shut();
+}
+
+void TcpConnection::shut() noexcept {
   if (!std::exchange(open_, false)) return;
   const auto alive = weak_from_this().lock();
   error_code ignored;
@@ -62,6 +81,20 @@ void TcpConnection::close() noexcept {
   record_share_.release(std::exchange(record_reserved_, 0));
   // Calls that wait for memory stop waiting. Their replies will be dropped.
   for (const auto& call : calls_) serving_bytes_ -= call->give_up();
+}
+
+transport::ConnectionReport TcpConnection::report(std::chrono::steady_clock::time_point now) const {
+  transport::ConnectionReport out;
+  out.number = info_.number;
+  out.peer = info_.peer;
+  out.fabric = info_.fabric;
+  out.age = std::chrono::duration_cast<std::chrono::milliseconds>(now - accepted_at_);
+  out.version = 0;
+  out.statistics = statistics();
+  out.traffic.calls = out.traffic.inline_calls = out.traffic.receives = calls_taken_;
+  out.traffic.receive_bytes = received_;
+  out.traffic.send_bytes = written_;
+  return out;
 }
 
 void TcpConnection::drain() noexcept {
@@ -93,19 +126,11 @@ void TcpConnection::on_tick() {
   const bool records_awaited = record_share_.is_awaited();
   if ((reading >= options.pressed_timeout && record_reserved_ != 0 && records_awaited) ||
       (writing >= options.pressed_timeout && (records_awaited || reply_share_.is_awaited()))) {
-    worker_->shared->log.info(
-        "rpc/tcp: closed the connection of {}:{}: it makes no progress and holds memory that "
-        "other connections wait for",
-        info_.peer.address().to_string(), info_.peer.port());
-    return close();
+    return end_because("it makes no progress and holds memory that other connections wait for");
   }
-  if (std::max(reading, writing) >= options.stall_timeout) {
-    worker_->shared->log.info("rpc/tcp: closed the connection of {}:{}: a record or a reply made no progress",
-                              info_.peer.address().to_string(), info_.peer.port());
-    return close();
-  }
-  if (idle >= options.idle_timeout) return close();
-  if (serving_ == 0) {  // while calls are in progress, the memory of large calls is kept
+  if (std::max(reading, writing) >= options.stall_timeout) return end_because("a record or a reply made no progress");
+  if (idle >= options.idle_timeout) return end_because("it was idle");
+  if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
     for (const auto& call : calls_) Record().swap(call->record());
     reader_.shrink();
   }
@@ -128,11 +153,11 @@ void TcpConnection::read_next() {
 void TcpConnection::on_read(error_code status) {
   const auto alive = shared_from_this();
   receiving_ = true;
-  for (std::optional<error_code> end = status; end;) {
+  for (std::optional<error_code> outcome = status; outcome;) {
     // During shutdown, later calls are not read: the client sends them on its next connection.
     if (draining_ && serving_ != 0) break;
-    if (*end || !open_ || draining_) {
-      close();
+    if (*outcome || !open_ || draining_) {
+      end(draining_ ? error_code() : *outcome);
       break;
     }
     if (reader_.wanted() != 0) {
@@ -143,8 +168,8 @@ void TcpConnection::on_read(error_code status) {
     reading_ = false;
     if (!may_read()) break;
     reading_ = true;
-    end = reader_.read_received();
-    if (!end) reader_.async_go_on(socket_, [self = alive](error_code next) { self->on_read(next); });
+    outcome = reader_.read_received();
+    if (!outcome) reader_.async_go_on(socket_, [self = alive](error_code next) { self->on_read(next); });
   }
   receiving_ = false;
   flush();
@@ -174,10 +199,11 @@ void TcpConnection::on_record() {
   TcpCall& call = idle != nullptr ? *idle : calls_.add(std::make_unique<TcpCall>());
   if (!call.start(shared_from_this(), reader_.record())) {
     calls_.give_back(call);
-    return close();
+    return end_because("a record is no call");
   }
   call.record_reserved = std::exchange(record_reserved_, 0);
   ++calls_taken_;
+  received_ += call.record_size();
   ++serving_;
   serving_bytes_ += call.record_size();
   worker_->shared->calls.fetch_add(1, std::memory_order_relaxed);
@@ -225,11 +251,11 @@ void TcpConnection::flush() {
     writing_ = true;
     socket_.async_wait(tcp::socket::wait_write, [self = alive](error_code failed) {
       self->writing_ = false;
-      if (failed) self->close();
+      if (failed) self->end(failed);
       self->flush();
     });
   } else if (status) {
-    close();
+    end(status);
   }
   written_ += sent;
   sent += front_written_;

@@ -46,9 +46,14 @@ class TcpConnection final : public TcpCallOwner,
   ~TcpConnection() override;
 
   void start();
+  std::uint64_t calls_taken() const noexcept { return calls_taken_; }
+  transport::ConnectionReport report(std::chrono::steady_clock::time_point now) const;
   /// Reads no more calls, and closes the connection once the calls being served have been answered.
   void drain() noexcept;
-  void close() noexcept override;
+  /// Ends the connection without a fault of the peer, or because a reply cannot be built.
+  void close() noexcept override { end({}); }
+  /// Ends the connection; `why` is for the log.
+  void end(error_code why) noexcept;
 
   const fabric::ConnectionInfo& info() const noexcept override { return info_; }
   transport::ConnectionStatistics statistics() const noexcept override {
@@ -62,6 +67,9 @@ class TcpConnection final : public TcpCallOwner,
   void reserve(TcpCall& call, std::uint32_t bytes, transport::IncomingCall::Handler handler) override;
 
  private:
+  void end_because(const char* why) noexcept;
+  LogAbout end_log() const noexcept { return log_.limited(worker_->end_lines); }
+  void shut() noexcept;
   void read_next();
   void on_read(error_code status);
   void await_room();
@@ -82,6 +90,7 @@ class TcpConnection final : public TcpCallOwner,
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
   fabric::ConnectionInfo info_;
+  Log log_;  // about this connection
   RecordReader reader_;
   bool open_ = true;
   bool draining_ = false;
@@ -90,7 +99,9 @@ class TcpConnection final : public TcpCallOwner,
   bool receiving_ = false;  // hands records to the handler: their replies are flushed together afterwards
   bool flush_posted_ = false;
   bool sleeps_ = false;  // true if the timer waits for the idle timeout
+  const std::chrono::steady_clock::time_point accepted_at_ = std::chrono::steady_clock::now();
   std::uint64_t calls_taken_ = 0;
+  std::uint64_t received_ = 0;  // bytes of calls
   std::uint32_t serving_ = 0;
   std::size_t serving_bytes_ = 0;
   std::size_t record_reserved_ = 0;             // bytes reserved for the record that is being read

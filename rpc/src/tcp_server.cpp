@@ -9,6 +9,7 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/base/log_reason.hpp"
 #include "tcp_connection.hpp"
 
 namespace rpcrdma::rpc {
@@ -49,6 +50,7 @@ class Acceptor final : public std::enable_shared_from_this<Acceptor> {
   std::size_t undrained_ = 0;
   UniqueFunction<void()> on_drained_;
   bool closed_ = false;
+  LogLimit lines_;  // about connections that are not accepted
 };
 
 /// The IPv4 address of an IPv4 client that connected to an IPv6 socket.
@@ -89,16 +91,18 @@ void Acceptor::accept_next() {
 }
 
 void Acceptor::on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpWorkerState>& worker) {
-  if (closed_) return;
+  if (closed_) {
+    if (!status) ++shared_->refused;
+    return;
+  }
   if (status) {  // for example, the process is out of file descriptors
-    shared_->log.warn("rpc/tcp: cannot accept a connection: {}; retrying", status.message());
+    shared_->log.limited(lines_).warn("rpc/tcp: cannot accept a connection: {}; retrying", Reason{status});
     timer_.expires_after(kPause);
     timer_.async_wait([self = shared_from_this()](error_code) {
       if (!self->closed_) self->accept_next();
     });
     return;
   }
-  ++shared_->accepted;
   hand_over(worker, std::move(socket));
   accept_next();
 }
@@ -106,17 +110,26 @@ void Acceptor::on_accept(error_code status, tcp::socket socket, const std::share
 void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::socket socket) {
   error_code gone;
   const tcp::endpoint peer = unmapped(socket.remote_endpoint(gone));
-  if (gone) return;
+  if (gone) {
+    ++shared_->failed;
+    return;
+  }
   if (!shared_->enter(peer.address())) {
     ++shared_->refused;
-    shared_->log.debug("rpc/tcp: refused a connection from {}: too many connections are open",
-                       peer.address().to_string());
+    shared_->log.about({.fabric = "tcp", .peer = peer}, &lines_)
+        .info("connection refused: too many connections are open");
     return;
   }
   boost::asio::dispatch(worker->context(), [worker, socket = std::move(socket), peer]() mutable {
-    const auto connection = std::make_shared<TcpConnection>(worker, std::move(socket), peer);
-    if (worker->draining()) return;
-    connection->start();
+    TcpShared& shared = *worker->shared;
+    if (worker->draining()) {
+      ++shared.refused;
+      shared.log.about({.fabric = "tcp", .peer = peer}, &worker->end_lines)
+          .info("connection refused: the server is shutting down");
+      return shared.leave(peer.address());
+    }
+    ++shared.accepted;
+    std::make_shared<TcpConnection>(worker, std::move(socket), peer)->start();
   });
 }
 
@@ -157,7 +170,10 @@ class ListeningServer final : public TcpServer {
   }
   Counters counters() const noexcept override {
     const TcpShared& shared = acceptor_->shared();
-    return {shared.connections(), shared.accepted, shared.refused, shared.calls};
+    return {shared.connections(), shared.accepted, shared.refused, shared.calls, shared.failed};
+  }
+  std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const override {
+    return acceptor_->workers().at(index)->report(most);
   }
 
  private:

@@ -34,4 +34,15 @@ void TcpWorkerState::cut() noexcept {
   while (!connections_.empty()) (*connections_.begin())->close();
 }
 
+std::vector<transport::ConnectionReport> TcpWorkerState::report(std::size_t most) const {
+  std::vector<const TcpConnection*> busiest(connections_.begin(), connections_.end());
+  const std::size_t shown = std::min(most, busiest.size());
+  std::ranges::partial_sort(busiest, busiest.begin() + static_cast<std::ptrdiff_t>(shown), std::ranges::greater{},
+                            &TcpConnection::calls_taken);
+  std::vector<transport::ConnectionReport> out;
+  const auto now = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < shown; ++i) out.push_back(busiest[i]->report(now));
+  return out;
+}
+
 }  // namespace rpcrdma::rpc

@@ -40,6 +40,7 @@ class TcpShared {
   const Log log;
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> failed{0};
   std::atomic<std::uint64_t> calls{0};
 
  private:
@@ -71,6 +72,8 @@ class TcpWorkerState {
   /// Ends all connections.
   void cut() noexcept;
   bool draining() const noexcept { return draining_; }
+  /// As TcpServer::report().
+  std::vector<transport::ConnectionReport> report(std::size_t most) const;
   /// Frees the memory kept for later records, if no large record is in memory.
   void trim() noexcept {
     if (records_.used() == 0) record_store.clear();
@@ -81,7 +84,8 @@ class TcpWorkerState {
   transport::CallHandler& handler() const noexcept { return *worker_.handler; }
 
   const std::shared_ptr<TcpShared> shared;
-  RecordStore record_store;  ///< the memory of the records that records_ counts
+  LogLimit end_lines;        ///< about the ends of connections
+  RecordStore record_store;  ///< memory of the records that records_ counts
 
  private:
   TcpWorker worker_;

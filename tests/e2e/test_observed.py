@@ -12,7 +12,8 @@ from kit.hung import HungFileSystem
 from kit.metrics import OPTIONS, scrape, stats, sum_of
 from kit.namespace import missing_tools
 from kit.proxy import Proxy
-from kit.rpc import ERR_CHUNK, ERR_VERS, GETATTR, LOOKUP, MKDIR, MSG, NFS, READ, RpcPeer, call, header, opaque, segment, write_list
+from kit.rpc import ERR_CHUNK, ERR_VERS, GETATTR, LOOKUP, MKDIR, MSG, NFS, READ, WRITE, RpcPeer, call, header, opaque, \
+    read_list, segment, write_list
 from kit.trees import noise
 from kit.waiting import wait_until
 
@@ -100,6 +101,18 @@ class Clients(Observed):
         self.assertEqual(*replies)
         self.grows(server, "duplicate_calls_total", result="replayed")
         self.assertEqual(self.figure(server, "replayed_total", procedure="MKDIR"), 1)
+
+    def test_a_client_that_serves_one_read_at_a_time(self):
+        server = self.server(options=OPTIONS)
+        peer = self.peer(server, inbound=1)
+        handle = nfs.handle_of_new(nfs.ask(peer, *nfs.create(peer.mount("/memory"), b"f"))[1])
+        self.assertEqual(self.figure(server, "waits_total", resource="read_depth"), 0)
+        size, parts = 4096, 4
+        body = call(peer.next_xid(), NFS, 3, WRITE, opaque(handle) + struct.pack(">QIII", 0, size, 2, size))
+        segments = [(len(body), segment(1, size // parts, i * size // parts)) for i in range(parts)]
+        peer.send(header(peer.xid, MSG, read_list(*segments) + bytes(8)) + body)
+        self.grows(server, "waits_total", resource="read_depth")
+        wait_until(lambda: stats(server)["busiest_connections"][0]["traffic"]["reads"] == parts, "the Reads")
 
     def test_a_client_that_does_not_read(self):
         server = self.server(options=OPTIONS)

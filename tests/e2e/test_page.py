@@ -32,10 +32,12 @@ class Page(Case):
         return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr.*?</tr>", body)][1:]
 
     def test_an_idle_server(self):
-        document = self.page_of(self.server(options=OPTIONS))
+        server = self.server(options=OPTIONS)
+        document = self.page_of(server)
         self.assertIn(">live</span>", document)
         self.assertEqual(self.rows(document, "procedures"), [["none yet"]])
         self.assertEqual(self.rows(document, "connections"), [["none open"]])
+        self.assertEqual(self.rows(document, "listeners"), [[server.address, server.fabric[0], "0", "0", "0", "0"]])
 
     def test_numbers(self):
         server = self.server(options=OPTIONS)

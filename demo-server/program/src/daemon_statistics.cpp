@@ -5,6 +5,7 @@
 // Error handling: an event loop that does not answer leaves requests without a report; the HTTP server answers 503.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/post.hpp>
 #include <filesystem>
@@ -40,6 +41,24 @@ observe::Report Daemon::report_of(std::size_t loop) const {
     use.pool = worker.pool().counters();
     out.add(std::move(use), std::move(transport.busiest));
   }
+  for (const auto& server : tcp_servers_) out.add(server->report(loop, observe::kMostConnections));
+  return out;
+}
+
+/// The listeners for RDMA in the order of the options, then those for TCP.
+std::vector<observe::Listener> Daemon::listeners() const {
+  std::vector<observe::Listener> out;
+  for (const auto& group : groups_)
+    for (const transport::ListenerCounters& one : group->server->listeners())
+      out.push_back({std::string(group->workers.front()->worker().fabric->capabilities().name), one});
+  const auto place = [this](const observe::Listener& one) {
+    return std::ranges::find(rdma_bound_, one.counters.endpoint) - rdma_bound_.begin();
+  };
+  std::ranges::stable_sort(out, {}, place);
+  for (std::size_t i = 0; i < tcp_servers_.size(); ++i) {
+    const rpc::TcpServer::Counters one = tcp_servers_[i]->counters();
+    out.push_back({"tcp", {tcp_bound_[i], one.connections, one.accepted, one.refused, one.failed}});
+  }
   return out;
 }
 
@@ -57,6 +76,7 @@ void Daemon::gather(UniqueFunction<void(observe::Report)> handler) {
   observe::Report& sum = gathering->sum;
   for (const auto& group : groups_) sum.add(group->server->counters());
   for (const auto& server : tcp_servers_) sum.add(server->counters());
+  sum.listeners = listeners();
   for (const auto& loop : loops_) sum.add(loop->runner.counters());
   sum.duplicates = duplicates_.counters();
   sum.descriptors = open_descriptors();

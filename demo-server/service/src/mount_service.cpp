@@ -175,7 +175,8 @@ std::vector<MountTable::Mount> MountTable::all() const {
 
 bool MountService::refuse(MntCall& call, const ExportPtr& exported) {
   if (exported->admits(call.peer(), call.over_tcp())) return false;
-  log_.warn("mount of {} refused to {}: {}", exported->name, host_of(call),
+  log_.about(call.subject(), &refusals_)
+      .warn("mount of {} refused: {}", exported->name,
             exported->allows(call.peer().address()) ? "its port is not below 1024" : "its address is not allowed");
   call.reply(refused(MNT3ERR_ACCES));
   return true;

@@ -103,11 +103,16 @@ class RPCRDMA_EXPORT Server {
   /// The addresses in the order of ServerOptions::listen, with the ports in use. After start().
   const std::vector<Listener>& listeners() const noexcept;
 
+  /// What one listener has done.
+  struct ListenerStatistics {
+    Listener listener;                     ///< as in listeners()
+    transport::ListenerCounters counters;  ///< since start()
+  };
   /// Sums over all listeners and threads.
   struct Statistics {
     std::uint32_t connections = 0;       ///< connections open now
     std::uint64_t accepted = 0;          ///< connections accepted
-    std::uint64_t refused = 0;           ///< connections refused
+    std::uint64_t refused = 0;           ///< connections refused: beyond a limit, or while the server stops
     std::uint64_t calls = 0;             ///< calls received
     std::uint64_t errors_sent = 0;       ///< RDMA_ERROR messages sent
     std::uint64_t invalidated = 0;       ///< replies sent by Send with Invalidate
@@ -115,7 +120,8 @@ class RPCRDMA_EXPORT Server {
     std::size_t receive_bytes = 0;       ///< bytes registered for the receives of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receive buffers
-    Runner::Counters waits{};            ///< how the event loops have waited
+    Runner::Counters waits{};            ///< of the event loops
+    std::vector<ListenerStatistics> listeners{};  ///< in the order of ServerOptions::listen
   };
   /// Sums over all listeners since start(). Any thread.
   Statistics statistics() const;

@@ -59,7 +59,8 @@ std::vector<std::byte> Connection::private_data() const {
 }
 
 fabric::QueuePairOptions Connection::options() const {
-  return {.send_depth = limits_.depth + 1u,
+  return {.number = info_.number,
+          .send_depth = limits_.depth + 1u,
           .receive_depth = limits_.depth + kCreditReceives,
           .inbound_reads = 1,
           .outbound_reads = 1,
@@ -98,6 +99,9 @@ error_code Connection::post_receives() noexcept {
 }
 
 error_code Connection::connect(const fabric::Endpoint& peer, memory::Pool& pool) {
+  info_.number = next_connection_number();
+  info_.fabric = fabric_.capabilities().name;
+  info_.peer = peer;
   if (const error_code failed = allocate(pool)) return failed;
   auto made = fabric_.make_connector(peer, options(), *this);
   if (!made) return made.error();
@@ -108,6 +112,7 @@ error_code Connection::connect(const fabric::Endpoint& peer, memory::Pool& pool)
 }
 
 error_code Connection::accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer) {
+  info_ = request->info();
   if (!learn_peer(peer)) return BaseError::invalid_argument;
   auto made = fabric_.make_acceptor(std::move(request), options(), *this);
   if (!made) return made.error();

@@ -70,6 +70,8 @@ class Connection final : fabric::QueuePairEvents {
   error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer);
 
   State state() const noexcept { return state_; }
+  /// For log lines about this connection; empty before connect() or accept().
+  LogSubject subject() const noexcept { return info_.subject(); }
   /// The size of the largest packet, once the connection is established.
   std::uint32_t mtu() const noexcept { return mtu_; }
   /// The private data of the peer's request, reply or rejection.
@@ -120,6 +122,7 @@ class Connection final : fabric::QueuePairEvents {
   fabric::Fabric& fabric_;
   const ConnectionLimits limits_;
   ConnectionEvents& events_;
+  fabric::ConnectionInfo info_;  // as known before the connection is made
   State state_ = State::setting_up;
   bool made_ = false;
   bool active_ = true;

@@ -134,7 +134,7 @@ void LinkState::refuse(std::unique_ptr<fabric::ConnectionRequest> request, Refus
   ++counter;
   const ConnectionLimits own = limits();
   const PrivateData data{own.qpn, own.receive_mtu, Extension{.refusal = why, .credits = own.depth}};
-  log_.debug("ipoib: request from {} refused: {}", request->info().peer.address().to_string(), own_reason(why));
+  log_.about(request->info().subject()).debug("ipoib: request refused: {}", own_reason(why));
   const auto bytes = encode(data);
   fabric_.reject(std::move(request), Octets(bytes).first(encoded_size(data)));
 }
@@ -165,15 +165,16 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
 void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& data) {
   auto made = std::make_unique<Connection>(fabric_, limits(), peer);
   if (const error_code failed = made->allocate(pool_)) {
-    log_.warn("ipoib: no memory for a connection with {}: {}", peer.text(), failed.message());
-    // [4755-3.2-a] a rejection carries private data as well
-    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);
+    log_.about(request->info().subject())
+        .warn("ipoib: no memory for a connection with {}: {}", peer.text(), failed.message());
+    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
   }
   if (peer.incoming) bury(peer.incoming);  // the peer has lost this connection, as it requests another one
   peer.incoming = std::move(made);
   if (const error_code failed = peer.incoming->accept(std::move(request), data)) {
     ++statistics_.refused_busy;
-    log_.warn("ipoib: cannot accept a connection from {}: {}", peer.text(), failed.message());
+    log_.about(peer.incoming->subject())
+        .warn("ipoib: cannot accept a connection from {}: {}", peer.text(), failed.message());
     bury(peer.incoming);
   }
   if (held_for_ == &peer) resume();
@@ -202,7 +203,7 @@ void LinkState::bury(std::unique_ptr<Connection>& connection) noexcept {
 
 void LinkState::established(Peer& peer, Connection& connection) noexcept {
   ++(&connection == peer.outgoing.get() ? statistics_.connected : statistics_.accepted);
-  log_.info("ipoib: {} connected, mtu {}", peer.text(), connection.mtu());
+  log_.about(connection.subject()).info("ipoib: {} connected, mtu {}", peer.text(), connection.mtu());
   peer.backoff.reset();
   peer.retry_at = {};
   peer.rejections = 0;
@@ -215,7 +216,7 @@ void LinkState::over(Peer& peer, Connection& connection, error_code why, std::ui
   const bool ours = &connection == peer.outgoing.get();
   if (connection.made()) {
     ++statistics_.ended;
-    log_.info("ipoib: {} disconnected: {}", peer.text(), why ? why.message() : "closed");
+    log_.about(connection.subject()).info("ipoib: {} disconnected: {}", peer.text(), why ? why.message() : "closed");
     if (why) peer.retry_at = Peer::Clock::now() + peer.backoff.next();
   } else if (ours) {
     connect_failed(peer, connection, why);
@@ -242,9 +243,9 @@ void LinkState::connect_failed(Peer& peer, const Connection& connection, error_c
     peer.retry_at = Peer::Clock::now() + pause;
   }
   if (rejected && refusal != Refusal::none)
-    log_.info("ipoib: {} rejects the connection: {}", peer.text(), text(refusal));
+    log_.about(connection.subject()).info("ipoib: {} rejects the connection: {}", peer.text(), text(refusal));
   else
-    log_.info("ipoib: cannot connect to {}: {}", peer.text(), why.message());
+    log_.about(connection.subject()).info("ipoib: cannot connect to {}: {}", peer.text(), why.message());
   if ((rejected || stale) && peer.waiting_count != 0 && ++peer.rejections < kMaxRejections) return await_retry(peer);
   peer.rejections = 0;
   if (peer.usable() == nullptr && !peer.connecting()) drop_waiting(peer);

@@ -43,6 +43,7 @@ class CapturedQueuePair final : public fabric::QueuePair,
   Result<std::unique_ptr<fabric::Window>> make_window() override { return inner_->make_window(); }
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access) override;
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) override;
+  std::uint64_t read_waits() const noexcept override { return inner_->read_waits(); }
   void submit() override { inner_->submit(); }
   void disconnect() override { inner_->disconnect(); }
   void abort() override { inner_->abort(); }

@@ -66,9 +66,8 @@ json::object of(const FabricUse& use) {
 }
 
 json::object of(const transport::ConnectionReport& one) {
-  const auto& address = one.peer.address();
-  const std::string text = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
-  return {{"peer", text + ":" + std::to_string(one.peer.port())},
+  return {{"connection", one.number},
+          {"peer", text_of(one.peer)},
           {"fabric", one.fabric},
           {"age_ms", one.age.count()},
           {"rdma_version", one.version},
@@ -80,6 +79,15 @@ json::object of(const transport::ConnectionReport& one) {
           {"credits", one.statistics.credits},
           {"bulk_bytes", one.statistics.bulk_bytes},
           {"traffic", of(one.traffic)}};
+}
+
+json::object of(const Listener& one) {
+  return {{"listener", text_of(one.counters.endpoint)},
+          {"fabric", one.fabric},
+          {"open", one.counters.connections},
+          {"accepted", one.counters.accepted},
+          {"refused", one.counters.refused},
+          {"failed", one.counters.failed}};
 }
 
 template <class Range>
@@ -119,6 +127,7 @@ std::string json_text(const Report& report, std::string_view version) {
                            {"accepted", report.tcp.accepted},
                            {"refused", report.tcp.refused},
                            {"calls", report.tcp.calls}}},
+      {"listeners", list_of(report.listeners)},
       {"bulk_bytes", report.server.bulk_in_use},
       {"message_buffer_bytes", report.server.receive_octets},
       {"duplicates", json::object{{"entries", report.duplicates.entries},

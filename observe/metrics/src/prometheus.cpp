@@ -192,7 +192,9 @@ void add_traffic(Families& out, const Report& report) {
   each_fabric(out, report, MetricType::Counter, "rpcrdma_discarded_messages_total", "Messages that were dropped.",
               [](const FabricUse& use) { return use.traffic.discarded; });
   each_part(out, report, "rpcrdma_waits_total", "Calls and operations that had to wait.", "resource",
-            {{"send_queue", &Traffic::send_queue_waits}, {"bulk_memory", &Traffic::budget_waits}});
+            {{"send_queue", &Traffic::send_queue_waits},
+             {"bulk_memory", &Traffic::budget_waits},
+             {"read_depth", &Traffic::read_depth_waits}});
   each_part(out, report, "rpcrdma_credits_total",
             "Sums of the credits that calls have asked for and that replies have granted.", "kind",
             {{"asked", &Traffic::credits_asked}, {"granted", &Traffic::credits_granted}});
@@ -238,17 +240,38 @@ void add_iwarp(Families& out, const Report& report) {
   out.counter("rpcrdma_iwarp_wakeups_total", "Times that the event loop reported received data.", sum.wakeups);
 }
 
+/// One value for each listener. The configuration bounds their number.
+template <class Get>
+void each_listener(Families& out, const Report& report, MetricType type, const char* name, const char* help, Get get) {
+  out.begin(name, help, type);
+  for (const Listener& one : report.listeners)
+    out.add(std::invoke(get, one.counters), {{"listener", text_of(one.counters.endpoint)}, {"fabric", one.fabric}});
+}
+
+void add_listeners(Families& out, const Report& report) {
+  using transport::ListenerCounters;
+  each_listener(out, report, MetricType::Gauge, "rpcrdma_listener_connections",
+                "Connections of a listener that are open or being set up.", &ListenerCounters::connections);
+  each_listener(out, report, MetricType::Counter, "rpcrdma_listener_accepted_total", "Connections made.",
+                &ListenerCounters::accepted);
+  each_listener(out, report, MetricType::Counter, "rpcrdma_listener_refused_total",
+                "Connections beyond a limit, or during shutdown.", &ListenerCounters::refused);
+  each_listener(out, report, MetricType::Counter, "rpcrdma_listener_failed_total",
+                "Handshakes that have failed, as far as the provider sees them.", &ListenerCounters::failed);
+}
+
 void add_server(Families& out, const Report& report) {
   out.counter("rpcrdma_connections_accepted_total", "Connections accepted.", report.server.accepted);
-  out.counter("rpcrdma_connections_refused_total", "Connections refused because of a limit.", report.server.refused);
+  out.counter("rpcrdma_connections_refused_total", "Connections refused because of a limit, or during shutdown.",
+              report.server.refused);
   out.gauge("rpcrdma_bulk_bytes_in_use", "Bytes of the budget for bulk data that calls hold.",
             report.server.bulk_in_use);
   out.gauge("rpcrdma_message_buffer_bytes", "Bytes registered for receives and sends of connections.",
             report.server.receive_octets);
   out.gauge("rpcrdma_tcp_connections", "Open connections of plain TCP.", report.tcp.connections);
   out.counter("rpcrdma_tcp_connections_accepted_total", "Connections of plain TCP accepted.", report.tcp.accepted);
-  out.counter("rpcrdma_tcp_connections_refused_total", "Connections of plain TCP refused because of a limit.",
-              report.tcp.refused);
+  out.counter("rpcrdma_tcp_connections_refused_total",
+              "Connections of plain TCP refused because of a limit, or during shutdown.", report.tcp.refused);
   out.counter("rpcrdma_tcp_calls_total", "Calls received over plain TCP.", report.tcp.calls);
   out.begin("rpcrdma_loop_waits_total", "Waits of the event loops, by how they ended.", MetricType::Counter);
   out.add(report.waits.found, {{"end", "found_by_polling"}});
@@ -277,6 +300,7 @@ std::string prometheus_text(const Report& report, std::string_view version) {
   add_rejected(out, report.dispatched);
   add_duplicates(out, report.duplicates);
   add_server(out, report);
+  add_listeners(out, report);
   add_fabrics(out, report);
   add_iwarp(out, report);
   return out.text();

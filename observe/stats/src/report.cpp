@@ -68,9 +68,13 @@ void Report::keep_busiest() {
   busiest.resize(static_cast<std::size_t>(most));
 }
 
-void Report::add(FabricUse&& use, std::vector<transport::ConnectionReport>&& connections) {
+void Report::add(std::vector<transport::ConnectionReport>&& connections) {
   std::ranges::move(connections, std::back_inserter(busiest));
   keep_busiest();
+}
+
+void Report::add(FabricUse&& use, std::vector<transport::ConnectionReport>&& connections) {
+  add(std::move(connections));
   const auto same = std::ranges::find(fabrics, use.name, &FabricUse::name);
   if (same == fabrics.end()) {
     fabrics.push_back(std::move(use));
@@ -87,8 +91,7 @@ void Report::add(Report&& other) {
   dispatched += other.dispatched;
   for (const Procedure& procedure : other.procedures) add(procedure);
   for (FabricUse& use : other.fabrics) add(std::move(use), {});
-  std::ranges::move(other.busiest, std::back_inserter(busiest));
-  keep_busiest();
+  add(std::move(other.busiest));
 }
 
 void Report::add(const transport::Server::Counters& more) noexcept {

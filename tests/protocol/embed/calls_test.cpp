@@ -220,7 +220,16 @@ TEST_P(Calls, AreCounted) {
   const Client::Statistics statistics = client.statistics();
   EXPECT_EQ(statistics.fabric, GetParam());
   EXPECT_EQ(statistics.calls.replies, 3u);
-  EXPECT_EQ(bed.server->statistics().connections, 1u);
+  const Server::Statistics sums = bed.server->statistics();
+  EXPECT_EQ(sums.connections, 1u);
+  ASSERT_EQ(sums.listeners.size(), bed.server->listeners().size());
+  for (const Server::ListenerStatistics& one : sums.listeners) {
+    const bool used = one.listener.text() == server();
+    EXPECT_EQ(one.counters.endpoint, one.listener.endpoint);
+    EXPECT_EQ(one.counters.connections, used ? 1u : 0u) << one.listener.text();
+    EXPECT_EQ(one.counters.accepted, used ? 1u : 0u) << one.listener.text();
+    EXPECT_EQ(one.counters.refused + one.counters.failed, 0u) << one.listener.text();
+  }
 }
 
 TEST(Buffers, OutliveTheirClient) {

@@ -215,6 +215,23 @@ TEST_P(FabricTest, ReadsBeyondTheDepthWait) {
   ASSERT_TRUE(until([&] { return server().log.size() == kCount; }));
   EXPECT_EQ(server().tags(), expected);
   EXPECT_TRUE(has_pattern(sink.octets, 8));
+  EXPECT_EQ(server().qp->read_waits(), kCount - 2);
+  EXPECT_EQ(client_.qp->read_waits(), 0u);
+}
+
+TEST_P(FabricTest, ReadsWithinTheDepthDoNotWait) {
+  QueuePairOptions deep;
+  deep.inbound_reads = deep.outbound_reads = 4;
+  connect(deep, deep);
+  Memory source(bed_->client(), 1000);
+  Memory sink(bed_->server(), 1000);
+  const Exposed exposed(client_, source.all(), Access::remote_read);
+  for (std::size_t done = 0; done < 12; done += 4) {
+    for (int i = 0; i < 4; ++i) ASSERT_FALSE(server().read(sink.all(), exposed.segment, 1));
+    server().qp->submit();
+    ASSERT_TRUE(until([&] { return server().log.size() == done + 4; }));
+  }
+  EXPECT_EQ(server().qp->read_waits(), 0u);
 }
 
 // [5040-5.5-f] a Send or Write posted after a Read completes after the Read

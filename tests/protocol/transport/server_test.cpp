@@ -338,5 +338,75 @@ TEST(Server, Restarts) {
   EXPECT_GE(call->times_encoded, 2);
 }
 
+TEST(Server, ListenersCountWhatHappensToEachRequest) {
+  SidesOptions options;
+  options.server.max_connections = 2;
+  BothSides sides(options);
+  const fabric::Endpoint first = sides.endpoint;
+  ASSERT_TRUE(sides.listen({}));
+  const fabric::Endpoint second = sides.endpoint;
+  ASSERT_NE(first, second);
+  RawPeer one(*sides.client_fabric), two(*sides.client_fabric), three(*sides.client_fabric);
+  one.connect(first);
+  two.connect(second);
+  ASSERT_TRUE(sides.wait([&] { return one.connected() && two.connected(); }));
+  three.connect(second);
+  ASSERT_TRUE(sides.wait([&] { return three.ended(); }));
+  auto counted = sides.server->listeners();
+  ASSERT_EQ(counted.size(), 2u);
+  EXPECT_EQ(counted[0].endpoint, first);
+  EXPECT_EQ(counted[1].endpoint, second);
+  for (const auto& listener : counted) {
+    EXPECT_EQ(listener.accepted, 1u);
+    EXPECT_EQ(listener.connections, 1u);
+    EXPECT_EQ(listener.failed, 0u);
+  }
+  EXPECT_EQ(counted[0].refused, 0u);
+  EXPECT_EQ(counted[1].refused, 1u);
+  EXPECT_EQ(sides.server->counters().accepted, 2u);
+  EXPECT_EQ(sides.server->counters().refused, 1u);
+  two.abort();
+  ASSERT_TRUE(sides.wait([&] { return sides.server->counters().connections == 1; }));
+  sides.server_fabric->fail_nth(fabric::LoopbackOperation::accept, 1);
+  three.connect(second);
+  ASSERT_TRUE(sides.wait([&] { return sides.server->listeners()[1].failed == 1; }));
+  counted = sides.server->listeners();
+  EXPECT_EQ(counted[1].connections, 0u);
+  EXPECT_EQ(counted[1].accepted, 1u);
+  EXPECT_EQ(counted[0].connections, 1u);
+}
+
+// The RDMA Reads of a call that has more Read segments than the connection's ORD.
+TEST(Server, ReadsBeyondTheDepthAreCounted) {
+  SidesOptions options;
+  options.server.connection.outbound_reads = 2;
+  BothSides sides(options);
+  Shape shape;
+  shape.items = {12000};
+  shape.pieces = 6;
+  shape.apart = true;
+  const auto call = sides.make(shape);
+  ASSERT_TRUE(sides.run(*call));
+  EXPECT_FALSE(call->status) << call->status.message();
+  const transport::Traffic busy = sides.server->report(0, 1).traffic;
+  EXPECT_EQ(busy.reads, 6u);
+  EXPECT_EQ(busy.read_depth_waits, 4u);
+  sides.client.reset();
+  ASSERT_TRUE(sides.wait([&] { return sides.server->counters().connections == 0; }));
+  EXPECT_EQ(sides.server->report(0, 1).traffic.read_depth_waits, 4u);  // also when the connection has ended
+}
+
+TEST(Server, ReadsWithinTheDepthAreNotCounted) {
+  BothSides sides;
+  Shape shape;
+  shape.items = {12000};
+  shape.pieces = 6;
+  shape.apart = true;
+  const auto call = sides.make(shape);
+  ASSERT_TRUE(sides.run(*call));
+  EXPECT_EQ(sides.server->report(0, 1).traffic.reads, 6u);
+  EXPECT_EQ(sides.server->report(0, 1).traffic.read_depth_waits, 0u);
+}
+
 }  // namespace
 }  // namespace rpcrdma::test

@@ -117,7 +117,25 @@ TEST_F(SendSideTest, AChainWithABindReportsItsEnd) {
   EXPECT_TRUE(signalled(1));
 }
 
-// An operation without a work request completes after the work posted before it, so that work must be signalled.
+// The device does not report the end of each Read: a Read counts as in progress until its slot is free.
+TEST_F(SendSideTest, ReadsBeyondTheDepthAreCounted) {
+  const auto read = [this](WorkContext* context) {
+    send(context).opcode = IBV_WR_RDMA_READ;
+    queue_.note_read(2);
+  };
+  for (int i = 0; i < 3; ++i) read(nullptr);
+  EXPECT_EQ(queue_.read_waits(), 1u);
+  send(nullptr);
+  ASSERT_FALSE(queue_.submit(device_.queue_pair()));
+  EXPECT_EQ(retire(3).size(), 4u);
+  read(&context_);
+  read(&context_);
+  EXPECT_EQ(queue_.read_waits(), 1u);
+  read(&context_);
+  EXPECT_EQ(queue_.read_waits(), 2u);
+}
+
+// An operation without a work request waits for the work posted before it, so that work must be signalled.
 TEST_F(SendSideTest, SoftwareOperationsCompleteInOrder) {
   send(nullptr);
   queue_.append_software(&context_, 5);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/base/log.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -26,6 +27,16 @@ spdlog::level::level_enum to_spdlog(LogLevel level) noexcept {
   return spdlog::level::off;
 }
 
+/// The members of a JSON line that name its subject, each followed by a comma.
+std::string json_members(const LogSubject& subject) {
+  std::string out;
+  if (subject.connection != 0) out += fmt::format(R"("connection":{},)", subject.connection);
+  if (!subject.fabric.empty()) out += fmt::format(R"("fabric":"{}",)", json_escaped(subject.fabric));
+  if (subject.peer.port() != 0) out += fmt::format(R"("peer":"{}",)", json_escaped(text_of(subject.peer)));
+  if (subject.xid) out += fmt::format(R"("xid":"{}",)", xid_text(*subject.xid));
+  return out;
+}
+
 class StderrSink final : public LogSink {
  public:
   StderrSink(LogLevel level, std::string_view program, LogFormat format)
@@ -34,15 +45,18 @@ class StderrSink final : public LogSink {
                 std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
     logger_.set_level(to_spdlog(level));
     logger_.flush_on(spdlog::level::trace);
-    logger_.set_pattern(json_
-                            ? R"({"time":"%Y-%m-%dT%H:%M:%S.%f%z","level":"%l","program":"%n","pid":%P,"message":"%v"})"
-                            : "%Y-%m-%dT%H:%M:%S.%f %n[%P] %l: %v");
+    logger_.set_pattern(json_ ? R"({"time":"%Y-%m-%dT%H:%M:%S.%f%z","level":"%l","program":"%n","pid":%P,%v})"
+                              : "%Y-%m-%dT%H:%M:%S.%f %n[%P] %l: %v");
   }
   bool enabled(LogLevel level) const noexcept override { return logger_.should_log(to_spdlog(level)); }
   void write(LogLevel level, std::string_view line) noexcept override {
-    if (!json_) return logger_.log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
-    const std::string escaped = json_escaped(line);
-    logger_.log(to_spdlog(level), spdlog::string_view_t(escaped.data(), escaped.size()));
+    if (json_) return write_about(level, {}, line);
+    logger_.log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+  }
+  void write_about(LogLevel level, const LogSubject& subject, std::string_view line) noexcept override {
+    if (!json_) return LogSink::write_about(level, subject, line);
+    const std::string members = fmt::format(R"({}"message":"{}")", json_members(subject), json_escaped(line));
+    logger_.log(to_spdlog(level), spdlog::string_view_t(members.data(), members.size()));
   }
 
  private:
@@ -51,6 +65,21 @@ class StderrSink final : public LogSink {
 };
 
 }  // namespace
+
+void LogSink::write_about(LogLevel level, const LogSubject& subject, std::string_view line) noexcept {
+  const std::string about = text_of(subject);
+  if (about.empty()) return write(level, line);
+  write(level, fmt::format("{}: {}", about, line));
+}
+
+void LogAbout::write(LogLevel level, fmt::string_view format, fmt::format_args args) const {
+  std::optional<std::uint64_t> left_out = 0;
+  if (limit_ != nullptr) left_out = limit_->admit(LogLimit::Clock::now());
+  if (!left_out) return;
+  std::string line = fmt::vformat(format, args);
+  if (*left_out != 0) line += fmt::format(" ({} lines of this kind have been left out before)", *left_out);
+  sink_->write_about(level, subject_, line);
+}
 
 std::shared_ptr<LogSink> make_stderr_sink(LogLevel level, std::string_view program) {
   return make_stderr_sink(level, program, LogFormat::text);

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "control.hpp"
+#include "rpcrdma/base/log_reason.hpp"
 #include "rpcrdma/fabric/deferred_delete.hpp"
 
 namespace rpcrdma::transport {
@@ -41,16 +42,20 @@ wire::DecodeLimits limits(const ConnectionSetup& setup) noexcept {
 
 }  // namespace
 
-Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
+Connection::Connection(const ConnectionSetup& setup, fabric::ConnectionInfo info, ConnectionEvents& events)
     : setup_(setup),
       events_(&events),
       decode_limits_(limits(setup)),
       version_(setup.role == Role::client ? decode_limits_.highest_version : decode_limits_.lowest_version),
       version_settled_(decode_limits_.lowest_version == decode_limits_.highest_version),
+      info_(std::move(info)),
       first_receive_size_(receive_size(setup.options)),
       receives_(*setup.pool, setup.receive_budget, first_receive_size_),
       send_queue_(credits_of(setup, Role::client) + setup.chunk_work),
       reply_queue_(credits_of(setup, Role::server) + kErrorSends) {
+  if (info_.number == 0) info_.number = next_connection_number();
+  info_.fabric = setup.fabric->capabilities().name;
+  setup_.log = setup.log.with(info_.subject());
   if (setup.options.version != VersionChoice::one)
     control_ = std::make_unique<Control>(*this, setup.options.characteristics);
 }
@@ -59,7 +64,9 @@ Connection::~Connection() { destroy(); }
 
 Result<ConnectionPtr> Connection::connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
                                           ConnectionEvents& events) {
-  ConnectionPtr self(new Connection(setup, events));
+  fabric::ConnectionInfo info;
+  info.peer = peer;
+  ConnectionPtr self(new Connection(setup, std::move(info), events));
   if (const error_code failed = self->start(setup.fabric->make_connector(peer, self->queue_pair_options(), *self)))
     return failed;
   return self;
@@ -67,8 +74,7 @@ Result<ConnectionPtr> Connection::connect(const ConnectionSetup& setup, const fa
 
 Result<ConnectionPtr> Connection::accept(const ConnectionSetup& setup,
                                          std::unique_ptr<fabric::ConnectionRequest> request, ConnectionEvents& events) {
-  ConnectionPtr self(new Connection(setup, events));
-  self->info_ = request->info();
+  ConnectionPtr self(new Connection(setup, request->info(), events));
   if (const error_code failed =
           self->start(setup.fabric->make_acceptor(std::move(request), self->queue_pair_options(), *self)))
     return failed;
@@ -88,6 +94,7 @@ wire::PrivateData Connection::own_private_data() const noexcept {
 
 fabric::QueuePairOptions Connection::queue_pair_options() const {
   fabric::QueuePairOptions out;
+  out.number = info_.number;
   out.send_depth = send_queue_.capacity() + reply_queue_.capacity() + (control_ ? Control::kSends : 0);
   out.receive_depth = max_receives();
   out.inbound_reads = setup_.options.inbound_reads;
@@ -152,15 +159,17 @@ void Connection::repost(ReceiveSlot& slot) noexcept {
 
 void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   const ConnectionPtr alive(this);  // the user may drop its reference in on_connected()
+  const std::uint64_t number = info_.number;
   info_ = info;
-  // [8797-4-b] negotiates anew for each connection; [8797-5.1-a] a peer without private data has thresholds of 1024 and
+  info_.number = number;
+  // [8797-4-b] negotiated anew for each connection; [8797-5.1-a] without private data a peer has thresholds of 1024 and
   // no remote invalidation
   const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});
   thresholds_ = wire::negotiate(own_private_data(), peers);
   expects_invalidation_ = thresholds_.remote_invalidation;
   buffer_size_ = highest_send_ = thresholds_.send;
   if (decode_limits_.lowest_version == wire::kVersionTwo) use_version_two();
-  connected_ = true;
+  connected_ = was_connected_ = true;
   events_->on_connected();
   end_batch();
 }
@@ -190,17 +199,24 @@ void Connection::close() noexcept {
   if (!ended_ && !std::exchange(closing_, true)) queue_pair_->disconnect();
 }
 
-void Connection::abort(error_code why, const char* message) noexcept {
+void Connection::abort(error_code why, const char* message, std::optional<std::uint32_t> xid) noexcept {
   if (ended_) return;
-  if (message != nullptr && !aborted_)
-    setup_.log.info("connection aborted: {} (peer {} port {})", message, info_.peer.address().to_string(),
-                    info_.peer.port());
+  if (message != nullptr && !aborted_) message_log(xid).info("connection aborted: {}", message);
   aborted_ = true;
   // If `why` is only a consequence of the end, the fabric reports the cause.
   const bool echo = why == fabric::FabricError::flushed || why == fabric::FabricError::not_connected;
   if (!reason_ && !echo) reason_ = why;
   connected_ = false;
   queue_pair_->abort();
+}
+
+void Connection::log_end(error_code why) const {
+  const char* const what = was_connected_ ? "connection ended" : "connection not made";
+  // A client reports its failures to its user.
+  if (why && setup_.role == Role::server)
+    end_log().info("{}: {}", what, Reason{why});
+  else
+    end_log().debug("{}: {}", what, Reason{why});
 }
 
 void Connection::destroy() noexcept {
@@ -211,15 +227,15 @@ void Connection::destroy() noexcept {
   send_queue_.drop_waiters();
   reply_queue_.drop_waiters();
   windows_.clear();
+  if (queue_pair_) traffic_.read_depth_waits = queue_pair_->read_waits();
   // Deferred: the caller may be within a callback of the queue pair.
   if (queue_pair_) fabric::delete_later(context(), std::move(queue_pair_));
 }
 
 void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
   if (!peer.peer_reads) return;
-  setup_.log.debug("connection rejected by {}, which stated ORD {} and IRD {}; this side offered IRD {}",
-                   peer.peer.address().to_string(), peer.peer_reads->outbound, peer.peer_reads->inbound,
-                   setup_.options.inbound_reads);
+  setup_.log.debug("connection rejected by the peer, which stated ORD {} and IRD {}; this side offered IRD {}",
+                   peer.peer_reads->outbound, peer.peer_reads->inbound, setup_.options.inbound_reads);
 }
 
 void Connection::on_disconnected(error_code why) noexcept {

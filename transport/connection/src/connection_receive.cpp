@@ -60,6 +60,7 @@ void Connection::dispatch(Received& message) noexcept {
   switch (message.header.procedure) {
     case wire::Procedure::error:
       count_error(message.header.error);
+      message_log(message.header.xid).info("RDMA_ERROR {} received", name_of(message.header.error));
       if (control_ == nullptr || !control_->on_error(message.header)) events_->on_peer_error(message);
       return;
     case wire::Procedure::optional: return control_->on_option(message.header);

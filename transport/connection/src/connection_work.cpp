@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "rpcrdma/base/log_reason.hpp"
+
 namespace rpcrdma::transport {
 namespace {
 
@@ -19,9 +21,7 @@ std::uint64_t size_of(std::span<const BufferRef> gather) noexcept {
 
 error_code Connection::posted(error_code status, const fabric::WorkContext* context) noexcept {
   if (status) {
-    if (!aborted_)
-      setup_.log.debug("connection aborted: cannot post a work request: {} (peer {} port {})", status.message(),
-                       info_.peer.address().to_string(), info_.peer.port());
+    if (!aborted_) setup_.log.debug("connection aborted: cannot post a work request: {}", Reason{status});
     abort(status);
   } else {
     if (context != nullptr) ++progress_.posted;
@@ -128,6 +128,7 @@ error_code Connection::invalidate(fabric::Window& window, fabric::WorkContext* c
 Traffic Connection::traffic() const noexcept {
   Traffic now = traffic_;
   now.send_queue_waits = send_queue_.waits() + reply_queue_.waits();
+  if (queue_pair_) now.read_depth_waits = queue_pair_->read_waits();
   return now;
 }
 

@@ -146,7 +146,7 @@ Disposition Control::consider_size(std::uint32_t size) {
   connection_.receives_.set_size(size);
   if (size == current) return Disposition::done;
   connection_.events_->on_receive_size(current, size);
-  connection_.log().debug("receives lowered from {} to {} bytes at the peer's request", current, size);
+  connection_.message_log({}).debug("receives lowered from {} to {} bytes at the peer's request", current, size);
   own_.receive_buffer_size = told_.receive_buffer_size = size;
   offered_ = offer_due_ = false;
   reply_size_ = 0;
@@ -177,10 +177,11 @@ void Control::on_replaced(bool replaced) {
     own_.receive_buffer_size = connection_.receives_.size();
     if (asked) reply_size_ = own_.receive_buffer_size;
     connection_.events_->on_receive_size(told_.receive_buffer_size, own_.receive_buffer_size);
-    connection_.log().debug("receives raised from {} to {} bytes", told_.receive_buffer_size, own_.receive_buffer_size);
+    connection_.message_log({}).debug("receives raised from {} to {} bytes", told_.receive_buffer_size,
+                                      own_.receive_buffer_size);
   } else {
     connection_.receives_.set_size(own_.receive_buffer_size);
-    connection_.log().debug("receives not raised beyond {} bytes: out of memory", own_.receive_buffer_size);
+    connection_.message_log({}).debug("receives not raised beyond {} bytes: out of memory", own_.receive_buffer_size);
   }
   pump();
 }

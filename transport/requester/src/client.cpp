@@ -8,6 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "client_impl.hpp"
+#include "rpcrdma/base/log_reason.hpp"
 #include "rpcrdma/base/random_number.hpp"
 
 namespace rpcrdma::transport {
@@ -48,8 +49,8 @@ std::unique_ptr<Client> Client::make(fabric::Fabric& fabric, memory::Pool& pool,
 ClientImpl::ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                        const ClientOptions& options, Log log)
     : server_(server),
-      log_(std::move(log)),
-      setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log_},
+      log_(log.with({.fabric = fabric.capabilities().name, .peer = server})),
+      setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log_, &log_limits_},
       core_(requester_setup(fabric, options, log_), [this] { want_connection(); }),
       backoff_(options.first_backoff, options.last_backoff, random_number()),
       timer_(fabric.context()),
@@ -101,7 +102,7 @@ void ClientImpl::connect() {
     return;
   }
   last_error_ = connection.error();
-  log_.debug("cannot connect to the server: {}", last_error_.message());
+  log_.debug("cannot connect to the server: {}", Reason{last_error_});
   state_ = State::idle;
   if (last_error_ == Condition::give_up)
     core_.fail_waiting(last_error_);
@@ -131,9 +132,9 @@ void ClientImpl::on_connected() noexcept {
   state_ = State::connected;
   last_error_ = {};
   if (std::exchange(was_connected_, true)) ++core_.mutable_counters().reconnects;
-  log_.debug("connected to the server: send threshold {}, receive threshold {}, remote invalidation {}",
-             connection_->thresholds().send, connection_->thresholds().receive,
-             connection_->thresholds().remote_invalidation);
+  connection_->log().debug("connected to the server: send threshold {}, receive threshold {}, remote invalidation {}",
+                           connection_->thresholds().send, connection_->thresholds().receive,
+                           connection_->thresholds().remote_invalidation);
   core_.attach(connection_);
   if (call_sink_ != nullptr) call_sink_->on_connected(*connection_);
 }
@@ -141,10 +142,7 @@ void ClientImpl::on_connected() noexcept {
 void ClientImpl::on_disconnected(error_code why) noexcept {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
-  if (why)
-    log_.debug("connection to the server lost: {}", why.message());
-  else
-    log_.debug("connection to the server closed in an orderly way");
+  if (connection) connection->log_end(why);
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   if (connection && connection->lacks_version_two()) offer_after_ = std::chrono::steady_clock::now() + version_memory_;
   // The backoff starts anew only after a reply, so that a server that accepts and closes at once is retried as slowly
@@ -167,7 +165,7 @@ void ClientImpl::on_call(Received& message) noexcept {
   if (call_sink_ != nullptr)
     call_sink_->on_call(*connection_, message);
   else
-    core_.discard();  // [8167-6-a] this client has not announced that it accepts reverse calls
+    core_.discard(message.header.xid, "a reverse call");  // [8167-6-a] not announced as accepted
 }
 
 void ClientImpl::on_reply(Received& message) noexcept {
@@ -184,8 +182,11 @@ void ClientImpl::on_reply(Received& message) noexcept {
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);
-  log_.debug("discarded a message of the server: {}", make_error_code(error).message());
-  core_.discard();
+  core_.count_discarded();
+  // A message that is too short has no header: `message.header` is still that of an earlier message.
+  const bool known = error != wire::WireError::too_short;
+  connection_->message_log(known ? std::optional(message.header.xid) : std::nullopt)
+      .debug("message discarded: {}", Reason{error});
 }
 
 void ClientImpl::on_peer_error(Received& message) noexcept { core_.on_peer_error(message); }

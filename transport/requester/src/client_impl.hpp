@@ -56,7 +56,8 @@ class ClientImpl final : private ConnectionEvents, public CharacteristicsExchang
   void on_batch_end() noexcept override;
 
   fabric::Endpoint server_;
-  Log log_;
+  Log log_;  // about this server
+  PeerLogLimits log_limits_;
   ConnectionSetup setup_;
   State state_ = State::idle;
   RequesterCore core_;

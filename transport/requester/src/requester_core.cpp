@@ -93,7 +93,10 @@ CallSlot::Start RequesterCore::start(Call& call) {
   waiting_.pop_front();
   CallAccess::state(call) = CallAccess::State::on_wire;
   CallAccess::slot(call) = &slot;
-  if (std::exchange(CallAccess::was_sent(call), true)) ++counters_.resent;
+  if (std::exchange(CallAccess::was_sent(call), true)) {
+    ++counters_.resent;
+    connection_->message_log(call.xid).debug("call sent again");
+  }
   table_.insert(slot.xid(), slot);
   credits_.call_sent();
   ++calls_on_wire_;

@@ -62,7 +62,12 @@ class RequesterCore final : public Requester {
   void heard() noexcept { heard_at_ = time(); }
   void on_reply(Received& message);
   void on_peer_error(Received& message);
-  void discard() noexcept {
+  /// Drops a message; `why` is for the log.
+  void discard(std::uint32_t xid, const char* why) noexcept {
+    count_discarded();
+    if (connection_) connection_->message_log(xid).debug("message discarded: {}", why);
+  }
+  void count_discarded() noexcept {
     ++counters_.discarded_replies;
     if (connection_) ++connection_->counted().discarded;
   }

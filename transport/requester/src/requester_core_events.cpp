@@ -20,9 +20,12 @@ void RequesterCore::attach(ConnectionPtr connection) {
 
 void RequesterCore::on_reply(Received& message) {
   CallSlot* slot = table_.find(message.header.xid);
-  if (slot == nullptr || is_broken_header(message.header)) return discard();
+  if (slot == nullptr) return discard(message.header.xid, "a reply to no call in progress");
+  if (is_broken_header(message.header)) return discard(message.header.xid, "a reply with a header that no reply has");
   // [v2-5.3-a] a reply has the version of its call
-  if (slot->answered() || message.header.version != slot->version()) return discard();
+  if (slot->answered()) return discard(message.header.xid, "a second reply");
+  if (message.header.version != slot->version())
+    return discard(message.header.xid, "a reply in another version than the call");
   // [8167-4.1-a] [8167-4.1-d] a reply to a call of this requester grants credits of this direction
   credits_.grant(message.header.credits);
   connection_->counted().credits_granted += message.header.credits;
@@ -33,18 +36,18 @@ void RequesterCore::on_reply(Received& message) {
     note_latency(*slot->call());
     return slot->answer(message);
   }
-  discard();
+  discard(message.header.xid, "a reply to a call that has been given up");
   slot->answer_late();
 }
 
 void RequesterCore::on_peer_error(Received& message) {
   CallSlot* slot = table_.find(message.header.xid);
-  if (slot == nullptr || slot->answered()) return discard();
+  if (slot == nullptr || slot->answered()) return discard(message.header.xid, "an RDMA_ERROR for no call in progress");
   heard();
   proven_ = true;
   // [8167-4.1-c] the credit word of an RDMA_ERROR is ignored
   if (slot->state() != CallSlot::State::on_wire) {
-    discard();
+    discard(message.header.xid, "an RDMA_ERROR for a call that has been given up");
     return slot->answer_late();
   }
   if (refuses_version(message.header)) {

@@ -44,10 +44,12 @@ void CallImpl::arrive(ServingLink& link, Connection& connection, Received& messa
   reserve_place();
 }
 
-void CallImpl::refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind) {
+void CallImpl::refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind,
+                      error_code why) {
   take(link, connection, message);
   ending_ = Ending::error;
   error_kind_ = kind;
+  refusal_ = why;
   reserve_place();
 }
 
@@ -63,7 +65,7 @@ void CallImpl::on_units(SendUnits units) noexcept {
   if (state_ != State::queued) return push(std::move(units));
   reply_unit_ = std::move(units);
   if (ending_ == Ending::error)
-    send_error(error_kind_);
+    send_error(error_kind_, nullptr);
   else
     open_call();
 }
@@ -78,8 +80,12 @@ void CallImpl::open_call() {
   const bool unwanted_chunks = !(setup.may_use_chunks && announced) && !header_.chunks.empty();
   // [8166-4.5.3-a] refuses Read chunks of a peer that accepts no RDMA Reads (IRD 0): nothing can read them
   const bool unreadable = !header_.chunks.reads.empty() && connection_->info().outbound_reads == 0;
-  if (broke_one || unwanted_chunks || unreadable || !reads_.parse(header_, setup.max_chunk))
-    return send_error(wire::ErrorKind::chunk);
+  const char* const why = broke_one         ? "its chunks have broken a connection before"
+                          : unwanted_chunks ? "it has chunks, which this side does not accept"
+                          : unreadable      ? "it has Read chunks, but the peer takes no RDMA Reads"
+                          : !reads_.parse(header_, setup.max_chunk) ? "its Read chunks are inconsistent or too large"
+                                                                    : nullptr;
+  if (why != nullptr) return send_error(wire::ErrorKind::chunk, why);
   // [8166-3.5.3-c] a long call may carry any procedure
   if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
   state_ = State::pulling;
@@ -127,7 +133,9 @@ bool CallImpl::is_message(BufferRef stream) const noexcept {
 
 void CallImpl::deliver(BufferRef stream) {
   // [8166-4.2.1-a] [8166-4.5.2-a] the message must be a call with the XID of the header
-  if (!is_message(stream) || !reads_.assemble(stream, payload_)) return send_error(wire::ErrorKind::chunk);
+  if (!is_message(stream)) return send_error(wire::ErrorKind::chunk, "it is no call with the XID of its header");
+  if (!reads_.assemble(stream, payload_))
+    return send_error(wire::ErrorKind::chunk, "its Read chunks do not fit the call");
   if (header_.procedure == wire::Procedure::nomsg && reads_.chunks().empty())
     payload_.length = reads_.long_call().length;
   write_sizes_.clear();

@@ -36,9 +36,9 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
 
   /// To be called when a call has arrived and its header has been decoded.
   void arrive(ServingLink& link, Connection& connection, Received& message);
-  /// To be called for a message that must be answered by RDMA_ERROR.
-  void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind);
-  /// To be called when the connection has ended. No work of this call is posted afterwards.
+  /// A message that is to be answered by RDMA_ERROR.
+  void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind, error_code why);
+  /// The connection has ended: no work of this call is posted any more.
   void lost();
   void pulled(PullJob& job, error_code status);
   Connection& transport() noexcept { return *connection_; }
@@ -97,7 +97,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void end_if_ready();
   void send_reply();
   void reply_too_long();
-  void send_error(wire::ErrorKind kind);
+  void send_error(wire::ErrorKind kind, const char* why);
   bool settle_push();
   void push_or_wait();
   void push(SendUnits first);
@@ -148,6 +148,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   bool wrote_ = false;
   CallFingerprint written_;  // the call's fingerprint, if its reply has RDMA Writes
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
+  error_code refusal_;  // why refuse() was called
   Handler handler_;
   MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};
   MemberWork<CallImpl, &CallImpl::on_written> write_work_{*this};

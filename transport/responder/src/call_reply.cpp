@@ -10,6 +10,7 @@
 
 #include "call_impl.hpp"
 #include "pull_job.hpp"
+#include "rpcrdma/base/log_reason.hpp"
 #include "rpcrdma/base/probe.hpp"
 #include "service.hpp"
 #include "serving_link.hpp"
@@ -94,7 +95,7 @@ void CallImpl::end_if_ready() {
   }
   switch (ending_) {
     case Ending::reply: return send_reply();
-    case Ending::error: return send_error(wire::ErrorKind::chunk);
+    case Ending::error: return send_error(wire::ErrorKind::chunk, "the upper layer cannot read it");
     default: return over({});
   }
 }
@@ -103,7 +104,7 @@ void CallImpl::send_reply() {
   if (!builder_.ok()) {
     if (!message_.begun() || builder_.failure() == BuildFailure::out_of_memory)
       return connection_->abort(BaseError::out_of_memory);
-    return send_error(wire::ErrorKind::chunk);  // the reply is too long
+    return send_error(wire::ErrorKind::chunk, "its reply is too long");
   }
   // If a part of the reply has been written to the Reply chunk, the whole reply uses it, even if it would now fit
   // inline.
@@ -132,17 +133,24 @@ void CallImpl::reply_too_long() {
       !plan_reply(builder_.payload(), header_, highest, message_.zeros(), plan_))
     return connection_->abort(BaseError::buffer_overflow,
                               "a reply does not fit the client's receives, which this side asked to be smaller; the "
-                              "client sends the call again");
-  send_error(wire::ErrorKind::chunk);
+                              "client sends the call again",
+                              header_.xid);
+  send_error(wire::ErrorKind::chunk, "its reply fits neither the client's receives nor its chunks");
 }
 
-void CallImpl::send_error(wire::ErrorKind kind) {
+/// `why`: null if refuse() has set refusal_.
+void CallImpl::send_error(wire::ErrorKind kind, const char* why) {
   state_ = State::replying;
   ending_ = Ending::error;
   if (!message_.begun()) {
     if (const error_code failed = message_.begin(pool(), connection_->buffer_size(), 0, builder_))
       return connection_->abort(failed);
   }
+  const LogAbout log = connection_->message_log(header_.xid);
+  if (why != nullptr)
+    log.info("call answered by RDMA_ERROR {}: {}", name_of(kind), why);
+  else
+    log.info("call answered by RDMA_ERROR {}: {}", name_of(kind), Reason{refusal_});
   plan_.clear();
   switch (kind) {
     case wire::ErrorKind::vers:

@@ -4,12 +4,20 @@
 // Ownership. The functions that are posted between threads share the state; ~Server destroys it.
 // Errors. A connection beyond a limit replaces a connection that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>
+#include <mutex>
 
 #include "rpcrdma/base/admission.hpp"
 #include "server_worker.hpp"
 
 namespace rpcrdma::transport {
 namespace {
+
+struct Listening {
+  std::shared_ptr<ListenerCounts> counts;
+  fabric::Endpoint endpoint;
+  std::unique_ptr<fabric::Listener> listener;  // null when closed
+  std::uint64_t failed_handshakes = 0;         // when it was closed
+};
 
 struct ServerState : std::enable_shared_from_this<ServerState> {
   ServerState(ServerOptions options_in, Log log_in)
@@ -20,26 +28,29 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   boost::asio::io_context& home() noexcept { return workers.front()->context(); }
   void make_workers(const std::vector<Worker>& of);
   void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler);
-  void on_request(std::unique_ptr<fabric::ConnectionRequest> request);
-  void make_room(std::unique_ptr<fabric::ConnectionRequest> request, std::size_t asked);
-  void hand_over(std::unique_ptr<fabric::ConnectionRequest> request);
-  void refuse(std::unique_ptr<fabric::ConnectionRequest> request);
+  void on_request(Arrival arrival);
+  void make_room(Arrival arrival, std::size_t asked);
+  void hand_over(Arrival arrival);
+  void refuse(Arrival arrival);
   void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler);
+  void close_listeners() noexcept;
+  std::vector<ListenerCounters> listener_counters() const;
   void destroy() noexcept;
 
   const ServerOptions options;
   const Log log;
   FaultyCalls faulty_calls;
   std::vector<std::shared_ptr<ServerWorker>> workers;
-  // The following members are used on the first worker's thread:
+  // On the first worker's thread:
+  LogLimit refusals;
   Admission admission;
-  std::vector<std::unique_ptr<fabric::Listener>> listeners;
   std::size_t next_worker = 0;
   std::size_t draining = 0;
   UniqueFunction<void()> close_handler;
   bool closed = false;
-  std::atomic<std::uint64_t> accepted{0};
-  std::atomic<std::uint64_t> refused{0};
+  // Changed on the first worker's thread, read on any; only statistics wait for this lock.
+  mutable std::mutex listeners_mutex;
+  std::vector<Listening> listeners;
 };
 
 void ServerState::make_workers(const std::vector<Worker>& of) {
@@ -57,63 +68,64 @@ void ServerState::make_workers(const std::vector<Worker>& of) {
 
 void ServerState::listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) {
   if (closed) return handler(make_error_code(BaseError::cancelled));
+  auto counts = std::make_shared<ListenerCounts>();
   auto listener = workers.front()->fabric().listen(
-      local, [state = weak_from_this()](std::unique_ptr<fabric::ConnectionRequest> request) {
-        if (const auto alive = state.lock()) alive->on_request(std::move(request));
+      local, [state = weak_from_this(), counts](std::unique_ptr<fabric::ConnectionRequest> request) {
+        if (const auto alive = state.lock()) alive->on_request({std::move(request), counts});
       });
   if (!listener) return handler(listener.error());
   const fabric::Endpoint bound = (*listener)->local();
-  listeners.push_back(std::move(*listener));
+  {
+    const std::lock_guard lock(listeners_mutex);
+    listeners.push_back({std::move(counts), bound, std::move(*listener)});
+  }
   handler(bound);
 }
 
-void ServerState::on_request(std::unique_ptr<fabric::ConnectionRequest> request) {
-  if (!closed && admission.enter(request->info().peer.address())) return hand_over(std::move(request));
-  make_room(std::move(request), 0);
+void ServerState::on_request(Arrival arrival) {
+  if (!closed && admission.enter(arrival.request->info().peer.address())) return hand_over(std::move(arrival));
+  make_room(std::move(arrival), 0);
 }
 
-void ServerState::refuse(std::unique_ptr<fabric::ConnectionRequest> request) {
-  refused.fetch_add(1, std::memory_order_relaxed);
-  log.info(
-      "connection from {} rejected: the limit of connections is reached and none is idle, or the server is shutting "
-      "down",
-      request->info().peer.address().to_string());
-  workers.front()->fabric().reject(std::move(request), {});
+void ServerState::refuse(Arrival arrival) {
+  arrival.listener->refused.fetch_add(1, std::memory_order_relaxed);
+  log.about(arrival.request->info().subject(), &refusals)
+      .info(
+          "connection rejected: the limit of connections is reached and none is idle, or the server is shutting down");
+  workers.front()->fabric().reject(std::move(arrival.request), {});
 }
 
-/// Asks the workers one after the other to evict an idle connection. `asked`: the number of workers that had no idle
-/// connection.
-void ServerState::make_room(std::unique_ptr<fabric::ConnectionRequest> request, std::size_t asked) {
-  if (closed || asked == workers.size()) return refuse(std::move(request));
+/// Asks the workers one after the other to evict an idle connection; `asked` workers had none.
+void ServerState::make_room(Arrival arrival, std::size_t asked) {
+  if (closed || asked == workers.size()) return refuse(std::move(arrival));
   const std::shared_ptr<ServerWorker> worker = workers[(next_worker + asked) % workers.size()];
-  std::optional<boost::asio::ip::address> peer = request->info().peer.address();
+  std::optional<boost::asio::ip::address> peer = arrival.request->info().peer.address();
   if (!admission.full_for(*peer)) peer.reset();
   boost::asio::post(
-      worker->context(), [state = weak_from_this(), worker, peer, request = std::move(request), asked]() mutable {
+      worker->context(), [state = weak_from_this(), worker, peer, arrival = std::move(arrival), asked]() mutable {
         const bool gave_way = worker->give_way(peer);
         const auto alive = state.lock();
         if (!alive) return;
-        boost::asio::post(alive->home(), [state, gave_way, request = std::move(request), asked]() mutable {
+        boost::asio::post(alive->home(), [state, gave_way, arrival = std::move(arrival), asked]() mutable {
           const auto still = state.lock();
           if (!still || still->workers.empty()) return;
-          if (!gave_way) return still->make_room(std::move(request), asked + 1);
-          still->admission.enter_instead(request->info().peer.address());
-          still->hand_over(std::move(request));
+          if (!gave_way) return still->make_room(std::move(arrival), asked + 1);
+          still->admission.enter_instead(arrival.request->info().peer.address());
+          still->hand_over(std::move(arrival));
         });
       });
 }
 
-void ServerState::hand_over(std::unique_ptr<fabric::ConnectionRequest> request) {
-  accepted.fetch_add(1, std::memory_order_relaxed);
+void ServerState::hand_over(Arrival arrival) {
   const std::shared_ptr<ServerWorker> worker = workers[next_worker++ % workers.size()];
-  if (worker == workers.front()) return worker->take(std::move(request));
+  if (worker == workers.front()) return worker->take(std::move(arrival));
   boost::asio::post(worker->context(),
-                    [worker, request = std::move(request)]() mutable { worker->take(std::move(request)); });
+                    [worker, arrival = std::move(arrival)]() mutable { worker->take(std::move(arrival)); });
 }
 
 void ServerState::close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) {
   closed = true;
-  listeners.clear();
+  close_listeners();
   close_handler = std::move(handler);
   draining = workers.size();
   for (const auto& worker : workers) {
@@ -132,9 +144,32 @@ void ServerState::close(std::chrono::steady_clock::time_point deadline, UniqueFu
   }
 }
 
+void ServerState::close_listeners() noexcept {
+  const std::lock_guard lock(listeners_mutex);
+  for (Listening& one : listeners) {
+    if (one.listener == nullptr) continue;
+    one.failed_handshakes = one.listener->failed_handshakes();
+    one.listener.reset();
+  }
+}
+
+std::vector<ListenerCounters> ServerState::listener_counters() const {
+  std::vector<ListenerCounters> out;
+  const std::lock_guard lock(listeners_mutex);
+  for (const Listening& one : listeners) {
+    const std::uint64_t half_open = one.listener != nullptr ? one.listener->failed_handshakes() : one.failed_handshakes;
+    out.push_back({.endpoint = one.endpoint,
+                   .connections = one.counts->connections.load(std::memory_order_relaxed),
+                   .accepted = one.counts->accepted.load(std::memory_order_relaxed),
+                   .refused = one.counts->refused.load(std::memory_order_relaxed),
+                   .failed = one.counts->failed.load(std::memory_order_relaxed) + half_open});
+  }
+  return out;
+}
+
 void ServerState::destroy() noexcept {
   closed = true;
-  listeners.clear();
+  close_listeners();
   close_handler.reset();
   for (const auto& worker : workers) worker->destroy();
   workers.clear();
@@ -156,6 +191,7 @@ class ServerImpl final : public Server {
     });
   }
   Counters counters() const noexcept override;
+  std::vector<ListenerCounters> listeners() const override { return state_->listener_counters(); }
   WorkerReport report(std::size_t index, std::size_t most_connections) const override {
     return state_->workers.at(index)->report(most_connections);
   }
@@ -166,8 +202,10 @@ class ServerImpl final : public Server {
 
 Server::Counters ServerImpl::counters() const noexcept {
   Counters out;
-  out.accepted = state_->accepted.load(std::memory_order_relaxed);
-  out.refused = state_->refused.load(std::memory_order_relaxed);
+  for (const ListenerCounters& one : state_->listener_counters()) {
+    out.accepted += one.accepted;
+    out.refused += one.refused;
+  }
   for (const auto& worker : state_->workers) {
     const Service::Counters& from = worker->counters();
     out.connections += worker->connections();

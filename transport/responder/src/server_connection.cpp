@@ -12,10 +12,11 @@
 namespace rpcrdma::transport {
 
 ServerConnection::ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
-                                   const boost::asio::ip::address& peer)
+                                   const boost::asio::ip::address& peer, std::shared_ptr<ListenerCounts> listener)
     : worker_(worker),
       link_(service, options.credits, options.reverse_credits, peer),
       peer_(peer),
+      listener_(std::move(listener)),
       reverse_(options.reverse_credits != 0) {}
 
 ServerConnection::~ServerConnection() {
@@ -51,8 +52,8 @@ void ServerConnection::watch(std::chrono::steady_clock::time_point now, const Se
   } else if (stuck_since_ == std::chrono::steady_clock::time_point::max() || progress.completed != completed_) {
     stuck_since_ = now;
   } else if (!ending_ && now - stuck_since_ >= progress_limit(options)) {
-    connection_->log().info(
-        "{}: connection closed: no RDMA Read, Write or Send to the peer has completed for {} ms{}", peer_.to_string(),
+    connection_->end_log().info(
+        "connection closed: no RDMA Read, Write or Send to the peer has completed for {} ms{}",
         std::chrono::duration_cast<std::chrono::milliseconds>(now - stuck_since_).count(),
         link_.is_awaited() ? ", and other connections wait for the memory that this connection holds" : "");
     abort(BaseError::deadline_exceeded);
@@ -66,6 +67,7 @@ std::chrono::milliseconds ServerConnection::progress_limit(const ServerOptions& 
 
 ConnectionReport ServerConnection::report(std::chrono::steady_clock::time_point now) const {
   ConnectionReport out;
+  out.number = connection_->number();
   out.peer = connection_->info().peer;
   out.fabric = connection_->fabric().capabilities().name;
   out.age = std::chrono::duration_cast<std::chrono::milliseconds>(now - accepted_at_);
@@ -79,13 +81,17 @@ ConnectionReport ServerConnection::report(std::chrono::steady_clock::time_point 
 }
 
 void ServerConnection::on_connected() noexcept {
+  made_ = true;
+  listener_->accepted.fetch_add(1, std::memory_order_relaxed);
   connection_->log().debug("connection accepted: send threshold {}, receive threshold {}, remote invalidation {}",
                            connection_->thresholds().send, connection_->thresholds().receive,
                            connection_->thresholds().remote_invalidation);
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
-  connection_->log().debug("connection ended: {}", why ? why.message() : "closed in an orderly way");
+  connection_->log_end(why);
+  if (!made_) listener_->failed.fetch_add(1, std::memory_order_relaxed);
+  listener_->connections.fetch_sub(1, std::memory_order_relaxed);
   link_.lost(why);
   over_ = true;
   note_receives();
@@ -103,20 +109,21 @@ void ServerConnection::on_reply(Received& message) noexcept {
   if (message.header.procedure == wire::Procedure::nomsg)
     link_.on_bad_message(wire::WireError::bad_chunks, message);
   else
-    link_.discard();
+    link_.discard(message.header.xid, "a reply to no call of this server");
 }
 
 void ServerConnection::on_peer_error(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_peer_error(message);
-  link_.discard();
+  link_.discard(message.header.xid, "an RDMA_ERROR for no call of this server");
 }
 
 void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
   // [8166-4.5-c] The message may be a reply to a reverse call. If this side answered it, the answer would end the
   // client's own call of the same XID.
   const ReverseRequester* reverse = link_.existing_reverse();
-  if (reverse != nullptr && reverse->expects(message.header.xid)) return link_.discard();
+  if (reverse != nullptr && reverse->expects(message.header.xid))
+    return link_.discard(message.header.xid, "a reply to a reverse call, with a header that cannot be read");
   link_.on_bad_message(error, message);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include "listener_counts.hpp"
 #include "rpcrdma/connection/connection.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "serving_link.hpp"
@@ -12,7 +13,7 @@ class ServerWorker;
 class ServerConnection final : private ConnectionEvents {
  public:
   ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
-                   const boost::asio::ip::address& peer);
+                   const boost::asio::ip::address& peer, std::shared_ptr<ListenerCounts> listener);
   ~ServerConnection();
 
   error_code accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request);
@@ -29,6 +30,7 @@ class ServerConnection final : private ConnectionEvents {
   /// The time at which watch() last found the connection active.
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
   bool ending() const noexcept { return ending_; }
+  LogAbout end_log() const noexcept { return connection_->end_log(); }
   /// Accepts no more calls; closes when the last call is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;
@@ -58,6 +60,8 @@ class ServerConnection final : private ConnectionEvents {
   ServingLink link_;
   ConnectionPtr connection_;
   boost::asio::ip::address peer_;
+  const std::shared_ptr<ListenerCounts> listener_;
+  bool made_ = false;             // the handshake has succeeded
   const bool reverse_;            // calls of the reverse direction are possible
   std::size_t noted_octets_ = 0;  // the part of this connection in the worker's sum
   bool over_ = false;

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/base/log_reason.hpp"
+
 namespace rpcrdma::transport {
 namespace {
 
@@ -36,10 +38,13 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, F
 
 ServerWorker::~ServerWorker() { destroy(); }
 
-void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
-  const boost::asio::ip::address peer = request->info().peer.address();
+void ServerWorker::take(Arrival arrival) {
+  const LogSubject about = arrival.request->info().subject();
+  const boost::asio::ip::address peer = about.peer.address();
   if (destroyed_ || draining_) {
-    worker_.fabric->reject(std::move(request), {});
+    arrival.listener->refused.fetch_add(1, std::memory_order_relaxed);
+    log_.about(about, &log_limits_.ends).info("connection rejected: the server is shutting down");
+    worker_.fabric->reject(std::move(arrival.request), {});
     return left_(peer);
   }
   ConnectionSetup setup;
@@ -50,11 +55,14 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   setup.max_segments = options_.max_segments;
   setup.receive_budget = &receive_budget_;
   setup.log = log_;
-  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection, peer);
-  if (const error_code failed = connection->accept(setup, std::move(request))) {
-    log_.warn("connection from {} not accepted: {}", peer.to_string(), failed.message());
+  setup.log_limits = &log_limits_;
+  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection, peer, arrival.listener);
+  if (const error_code failed = connection->accept(setup, std::move(arrival.request))) {
+    arrival.listener->failed.fetch_add(1, std::memory_order_relaxed);
+    log_.about(about, &log_limits_.ends).warn("connection not accepted: {}", Reason{failed});
     return left_(peer);
   }
+  arrival.listener->connections.fetch_add(1, std::memory_order_relaxed);
   connections_.push_back(std::move(connection));
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   connections_.back()->note_receives();
@@ -71,8 +79,7 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
     if (chosen == nullptr || connection->active_at() < chosen->active_at()) chosen = connection.get();
   }
   if (chosen == nullptr || now - chosen->active_at() < options_.idle_grace) return false;
-  log_.info("connection from {} evicted: idle, and its place is needed for a new connection",
-            chosen->peer().to_string());
+  chosen->end_log().info("connection evicted: idle, and its place is needed for a new connection");
   chosen->abort(TransportError::too_many_connections);
   return true;
 }

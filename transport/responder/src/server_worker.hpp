@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "listener_counts.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "server_connection.hpp"
 #include "service.hpp"
@@ -22,10 +23,9 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   boost::asio::io_context& context() const noexcept { return worker_.fabric->context(); }
   fabric::Fabric& fabric() const noexcept { return *worker_.fabric; }
 
-  /// Accepts `request`, which has been admitted.
-  void take(std::unique_ptr<fabric::ConnectionRequest> request);
-  /// Evicts the connection that has been idle longest, among those of `peer` if given. False if no connection has been
-  /// idle for long enough.
+  /// Accepts the request, which has been admitted, and counts what becomes of it.
+  void take(Arrival arrival);
+  /// Evicts the connection that has been idle longest, of `peer` if given. False if none has been idle for long enough.
   bool give_way(const std::optional<boost::asio::ip::address>& peer);
   /// Closes connections as they become idle, and all of them at `deadline`. `done` runs when no connection and no call
   /// is left.
@@ -54,7 +54,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ServerOptions options_;
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
-  ReceiveBudget receive_budget_;  // must outlive the calls, whose connections return their receives to the budget
+  PeerLogLimits log_limits_;      // as receive_budget_
+  ReceiveBudget receive_budget_;  // outlives the calls, whose connections return their receives to it
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   std::vector<std::unique_ptr<ServerConnection>> ended_;  // to be destroyed outside their callbacks

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "call_impl.hpp"
+#include "rpcrdma/base/log_reason.hpp"
 
 namespace rpcrdma::transport {
 namespace {
@@ -41,7 +42,7 @@ std::uint32_t ServingLink::grant() const noexcept {
 
 void ServingLink::on_call(Received& message) {
   unproven_writes_ = 0;
-  if (draining_) return discard();
+  if (draining_) return discard(message.header.xid, "no calls are accepted any more");
   take_request(message.header);
   service_.count(service_.counters.calls);
   connection_->count_call(message.header);
@@ -54,12 +55,18 @@ void ServingLink::on_call(Received& message) {
 void ServingLink::on_bad_message(wire::WireError error, Received& message) {
   unproven_writes_ = 0;
   const wire::Answer answer = wire::answered_with(error);
-  // [8166-4.5-a] [8166-4.6.2-b] [8166-4.2.4-d] drops these messages silently
-  if (answer == wire::Answer::discard || draining_) return discard();
+  // [8166-4.5-a] [8166-4.6.2-b] [8166-4.2.4-d] dropped silently
+  if (answer == wire::Answer::discard || draining_) {
+    count_discarded();
+    // The header of a message that is too short is that of an earlier message.
+    const bool known = error != wire::WireError::too_short;
+    return connection_->message_log(known ? std::optional(message.header.xid) : std::nullopt)
+        .debug("message discarded: {}", Reason{error});
+  }
   CallImpl& call = service_.take_call();
   active_.push_back(&call);
-  // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] [8166-4.6.1-b] answers all other messages by RDMA_ERROR
-  call.refuse(*this, *connection_, message, kind_of(answer));
+  // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] [8166-4.6.1-b] answered by RDMA_ERROR
+  call.refuse(*this, *connection_, message, kind_of(answer), error);
 }
 
 const std::shared_ptr<ReverseRequester>& ServingLink::reverse() {

@@ -24,9 +24,9 @@ class ServingLink {
   void on_call(Received& message);
   /// Answers the message, or drops it, as RFC 8166 section 4.5 requires.
   void on_bad_message(wire::WireError error, Received& message);
-  void discard() noexcept {
-    service_.count(service_.counters.discarded);
-    if (connection_ != nullptr) ++connection_->counted().discarded;
+  void discard(std::optional<std::uint32_t> xid, const char* why) noexcept {
+    count_discarded();
+    if (connection_ != nullptr) connection_->message_log(xid).debug("message discarded: {}", why);
   }
   /// To be called when the connection has ended. Ends its calls in progress.
   void lost(error_code why);
@@ -60,6 +60,10 @@ class ServingLink {
   void pull_failed(const CallFingerprint& call) noexcept;
 
  private:
+  void count_discarded() noexcept {
+    service_.count(service_.counters.discarded);
+    if (connection_ != nullptr) ++connection_->counted().discarded;
+  }
   void take_request(const wire::Header& header) noexcept;
 
   Service& service_;

@@ -122,6 +122,15 @@ void make_error(const Header& bad, std::uint32_t granted_credits, ErrorKind kind
 
 }  // namespace
 
+std::string_view name_of(ErrorKind kind) noexcept {
+  switch (kind) {
+    case ErrorKind::vers: return "ERR_VERS";
+    case ErrorKind::chunk: return "ERR_CHUNK";
+    case ErrorKind::invalid_option: return "INVAL_OPTION";
+  }
+  return "unknown";
+}
+
 void Header::clear() noexcept {
   xid = 0;
   version = kVersion;

@@ -57,8 +57,8 @@ concept PlainHandler = std::invocable<H&, const typename P::Args&> ||
     std::invocable<H&, const typename P::Args&, Scratch&> ||
     (std::same_as<typename P::Args, rpc::Void>&& std::invocable<H&>);
 
-/// Logs `thrown`, an exception of the handler of `procedure`.
-RPCRDMA_EXPORT void report(const Log& log, const rpc::ProcedureInfo& procedure,
+/// Logs `thrown`, an exception of the handler of `procedure`, which served the call `about`.
+RPCRDMA_EXPORT void report(const Log& log, const LogSubject& about, const rpc::ProcedureInfo& procedure,
                            const std::exception_ptr& thrown) noexcept;
 
 /// One handler object of any form, called on every thread of a server.
@@ -73,28 +73,30 @@ class Served {
   Served(std::shared_ptr<H> handler, Log log) : handler_(std::move(handler)), log_(std::move(log)) {}
 
   void operator()(ServerCall<P> call) {
+    const LogSubject about = call.subject();
     try {
       if constexpr (CallHandler<H, P>) {
-        serve(std::move(call));
+        serve(std::move(call), about);
       } else {
         answer(call);
       }
     } catch (const Rejection& rejection) {
       if (call) rejection.apply(call);
     } catch (...) {
-      report(log_, P::kInfo, std::current_exception());
+      report(log_, about, P::kInfo, std::current_exception());
     }
   }
 
  private:
-  void serve(ServerCall<P> call) {
+  void serve(ServerCall<P> call, const LogSubject& about) {
     if constexpr (std::is_void_v<std::invoke_result_t<H&, ServerCall<P>>>) {
       (*handler_)(std::move(call));
     } else {
       boost::asio::io_context& context = call.context();
-      boost::asio::co_spawn(context, (*handler_)(std::move(call)), [log = log_](const std::exception_ptr& thrown) {
-        if (thrown) report(log, P::kInfo, thrown);
-      });
+      boost::asio::co_spawn(context, (*handler_)(std::move(call)),
+                            [log = log_, about](const std::exception_ptr& thrown) {
+                              if (thrown) report(log, about, P::kInfo, thrown);
+                            });
     }
   }
 

@@ -30,7 +30,8 @@ class RPCRDMA_EXPORT Registration {
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
-  /// The statistics of the procedure; null until its first call.
+  CallLog* log = nullptr;                        ///< of the dispatcher, which sets it
+  /// Made when the procedure is called for the first time; null until then.
   const ProcedureStatistics* statistics() const noexcept { return statistics_.get(); }
 
  protected:
@@ -100,6 +101,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   void reject(transport::IncomingCall& call, const ReplyHeader& reply) noexcept;
 
   DispatcherOptions options_;
+  CallLog log_;
   std::vector<Version> versions_;
   Counters counters_;
 };
@@ -116,7 +118,7 @@ class TypedRegistration final : public Registration {
            transport::CallHandler& server) noexcept override {
     State& state = take_state();
     if (!state.begin(call, header, in, counted())) return false;
-    if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache, server, in)) return true;
+    if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache, server, in, *log)) return true;
     try {
       invoke(ServerCall<P>(state));
     } catch (...) {

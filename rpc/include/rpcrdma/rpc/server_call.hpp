@@ -55,7 +55,9 @@ class ServerCall {
   std::uint32_t xid() const noexcept { return state_->header().xid; }
   /// The address and port of the caller. Any thread.
   const fabric::Endpoint& peer() const noexcept { return state_->call().connection().peer; }
-  /// True if the call arrived over TCP, false over RDMA. Any thread.
+  /// What log lines about this call are about: pass it to Log::about(). Any thread.
+  LogSubject subject() const noexcept { return state_->call().connection().subject(xid()); }
+  /// True if the call came over TCP, false over RDMA. Any thread.
   bool over_tcp() const noexcept { return state_->call().over_tcp(); }
   /// Loop. Statistics of the call's connection since it was accepted; all zero if it is lost.
   transport::ConnectionStatistics statistics() const noexcept { return state_->call().statistics(); }

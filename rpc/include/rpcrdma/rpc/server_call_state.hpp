@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/post_memory.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/responder/responder.hpp"
@@ -20,8 +21,18 @@ namespace rpcrdma::rpc {
 /// Runs when the memory that a result points to is no longer used.
 using ReleaseHandler = UniqueFunction<void(error_code), 128>;
 
-/// The state of one RPC being served. Pooled by the registration of its procedure. On the event loop's thread, unless
-/// noted.
+/// The log of a dispatcher, with bounds for the lines that clients can cause. On one thread.
+struct CallLog {
+  Log log;                ///< where lines go
+  LogLimit rejected{};    ///< about calls that no handler has served
+  LogLimit duplicates{};  ///< about calls that were sent again
+  /// For one line about `call`.
+  LogAbout about(const transport::IncomingCall& call, LogLimit& limit) const noexcept {
+    return log.about(call.connection().subject(call.xid()), &limit);
+  }
+};
+
+/// The state of one RPC being served. Pooled by the registration of its procedure. On the loop, unless noted.
 class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
  public:
   virtual ~ServerCallState() = default;
@@ -33,10 +44,10 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   /// keeps the call. `statistics` counts the call, and must outlive it.
   bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
              ProcedureStatistics& statistics) noexcept;
-  /// Enters the call, whose arguments `in` has decoded, into `cache`. Returns false if the cache has answered the call
-  /// or attached it to an equal call; this state is then idle. `server` receives the call again if the equal call is
-  /// not run.
-  bool guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in) noexcept;
+  /// Enters the call, whose arguments `in` has decoded, into `cache`. False if the cache has answered the call or
+  /// attached it to an equal call: this state is then idle. `server` receives the call again if the equal call is not
+  /// run.
+  bool guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in, CallLog& log) noexcept;
 
   // Any thread. After each of these functions, the ServerCall no longer uses this object.
   void reply(ReleaseHandler release);

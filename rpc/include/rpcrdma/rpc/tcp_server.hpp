@@ -13,7 +13,7 @@
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/memory/pool.hpp"
-#include "rpcrdma/responder/responder.hpp"
+#include "rpcrdma/responder/server.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -78,9 +78,13 @@ class RPCRDMA_EXPORT TcpServer {
     std::uint64_t accepted = 0;     ///< connections accepted
     std::uint64_t refused = 0;      ///< connections closed at once because of a limit
     std::uint64_t calls = 0;        ///< calls received
+    std::uint64_t failed = 0;       ///< connections that had ended before they were looked at
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;
+  /// At most `most` connections of worker `index`: those that have sent the most calls, in descending order. Of their
+  /// Traffic, calls and bytes are known. On the thread of that worker.
+  virtual std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const = 0;
 };
 
 }  // namespace rpcrdma::rpc

@@ -27,7 +27,8 @@ struct FabricState {
   StagTable stags;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
-  std::uint64_t next_stream = 1;  ///< number of the next stream, for log lines
+  LogLimit setup_lines;   ///< about connections whose set-up fails
+  LogLimit stream_lines;  ///< about connections that peers end or break
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -30,6 +30,7 @@ class End : public std::enable_shared_from_this<End> {
   Result<Segment> bind(const std::shared_ptr<WindowState>& window, BufferRef memory, Access access);
   error_code invalidate(const std::shared_ptr<WindowState>& window, WorkContext* context);
   void submit();
+  std::uint64_t read_waits() const noexcept { return read_waits_; }
   void unbind(WindowState& window) noexcept;
 
   // Connecting and ending (end_connect.cpp).
@@ -117,6 +118,8 @@ class End : public std::enable_shared_from_this<End> {
   std::uint32_t send_slots_ = 0;
   std::uint32_t silent_slots_ = 0;  // slots that unsignalled work holds until later work completes
   std::uint32_t reads_out_ = 0;
+  std::uint32_t unanswered_reads_ = 0;  // posted and not complete
+  std::uint64_t read_waits_ = 0;
   std::deque<Receive> receives_;
   std::uint32_t receive_slots_ = 0;
 

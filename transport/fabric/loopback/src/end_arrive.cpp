@@ -135,6 +135,7 @@ End::Arrival End::take_read_response(Frame& frame) {
     if (frame.length != 0) std::memcpy(work.gather.front().data, frame.octets.data(), frame.length);
     work.stage = Work::Stage::done;
     --reads_out_;
+    --unanswered_reads_;
     break;
   }
   return Arrival::taken;

@@ -20,7 +20,7 @@ void End::flush() noexcept {
   }
   work_.clear();
   submitted_ = transmitted_ = 0;
-  reads_out_ = 0;
+  reads_out_ = unanswered_reads_ = 0;
   for (const Receive& receive : receives_)
     if (receive.context != nullptr) dispatcher_.add(*receive.context, {FabricError::flushed, 0, {}});
   receives_.clear();

@@ -18,6 +18,8 @@ error_code reset_by_peer() noexcept {
 
 void End::start_connecting(const Endpoint& peer) {
   state_ = State::connecting;
+  info_.number = options_.number != 0 ? options_.number : next_connection_number();
+  info_.fabric = fabric_->capabilities.name;
   info_.peer = peer;
   info_.local = Endpoint(peer.address(), core_->next_port());
   if (const error_code error = fabric_->faults.next(LoopbackOperation::connect)) return die(error);
@@ -33,6 +35,8 @@ void End::start_connecting(const Endpoint& peer) {
     if (listener == nullptr)
       return self->die(boost::system::errc::make_error_code(boost::system::errc::connection_refused));
     ConnectionInfo info;
+    info.number = next_connection_number();
+    info.fabric = self->info_.fabric;
     info.local = self->info_.peer;
     info.peer = self->info_.local;
     info.private_data = self->options_.private_data;

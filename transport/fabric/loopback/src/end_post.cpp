@@ -92,6 +92,7 @@ error_code End::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t of
   if (state_ == State::established && info_.outbound_reads == 0) return FabricError::unsupported;
   if (wraps(offset, length)) return BaseError::invalid_argument;
   if (const error_code error = may_post(LoopbackOperation::post_read)) return error;
+  if (++unanswered_reads_ > info_.outbound_reads) ++read_waits_;
   Work& work = add_work(Work::Kind::read, context);
   work.gather.push_back(sink);
   work.length = length;

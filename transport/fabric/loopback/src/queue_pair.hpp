@@ -37,6 +37,7 @@ class LoopbackQueuePair final : public QueuePair {
   error_code invalidate(Window& window, WorkContext* context) override {
     return end_->invalidate(static_cast<LoopbackWindow&>(window).state(), context);
   }
+  std::uint64_t read_waits() const noexcept override { return end_->read_waits(); }
   void submit() override { end_->submit(); }
   void disconnect() override { end_->disconnect(); }
   void abort() override { end_->abort(); }

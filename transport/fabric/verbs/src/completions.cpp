@@ -125,8 +125,9 @@ void VerbsQueuePair::collect_batch(std::span<const ibv_wc> batch) {
 void VerbsQueuePair::note_failure(const ibv_wc& completion) {
   const bool receive = (completion.wr_id & ReceiveSide::kMark) != 0;
   if (completion.status != IBV_WC_WR_FLUSH_ERR) {
-    core_->log.info("verbs: {}: work request {:x} failed: {} (vendor error {:x})", info_.peer.address().to_string(),
-                    completion.wr_id, ibv_wc_status_str(completion.status), completion.vendor_err);
+    log_.limited(core_->connection_lines)
+        .info("work request {:x} failed: {} (vendor error {:x})", completion.wr_id,
+              ibv_wc_status_str(completion.status), completion.vendor_err);
     if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
     // rxe reports a missing route as IBV_WC_LOC_QP_OP_ERR.
     if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && core_->device->port_is_down())
@@ -165,7 +166,7 @@ error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& 
 }
 
 error_code VerbsQueuePair::violation(std::string_view what) {
-  core_->log.info("verbs: ending the connection with {}: {}", info_.peer.address().to_string(), what);
+  log_.limited(core_->connection_lines).info("ending the connection: {}", what);
   if (!fault_) fault_ = FabricError::protocol_violation;
   return FabricError::protocol_violation;
 }

@@ -12,8 +12,11 @@ namespace rpcrdma::fabric::verbs {
 
 class VerbsQueuePair;
 
-/// State that a fabric shares with its listeners and queue pairs. When the device is lost, the Core ends the fabric and
-/// its queue pairs. Fabric's thread only.
+/// Capabilities::name of this provider.
+inline constexpr std::string_view kName = "verbs";
+
+/// What a fabric, its listeners and its queue pairs share. When the device is lost, the Core ends the fabric and its
+/// queue pairs. Fabric's thread only.
 class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
  public:
   /// `anchor` is an id bound to the device.
@@ -38,6 +41,7 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
   boost::asio::io_context& context;
   const VerbsOptions options;
   const Log log;
+  LogLimit connection_lines;  ///< about failures that a peer can cause
   BlockingCalls& calls;
   Counters counters;
   std::shared_ptr<EventChannel> events;

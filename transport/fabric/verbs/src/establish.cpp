@@ -98,8 +98,7 @@ error_code VerbsQueuePair::accept() {
 }
 
 void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
-  core_->log.debug("verbs: {}: {} status {}", info_.peer.address().to_string(), rdma_event_str(event.type),
-                   event.status);
+  log_.debug("{}, status {}", rdma_event_str(event.type), event.status);
   error_code error;
   switch (event.type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:

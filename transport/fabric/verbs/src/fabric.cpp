@@ -36,7 +36,7 @@ class VerbsRegion final : public MemoryRegion {
 
 VerbsFabric::VerbsFabric(std::shared_ptr<Core> core) : core_(std::move(core)) {
   const DeviceLimits& limits = core_->device->limits();
-  capabilities_ = {.name = "verbs",
+  capabilities_ = {.name = kName,
                    .max_gather = limits.max_gather,
                    .max_read_depth = std::min(limits.max_inbound_reads, limits.max_outbound_reads),
                    .max_message = limits.max_message,

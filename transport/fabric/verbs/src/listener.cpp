@@ -16,8 +16,10 @@ constexpr int kBacklog = 128;
 
 }  // namespace
 
-VerbsRequest::VerbsRequest(std::shared_ptr<rdma_event_channel> channel, CmEvent event)
+VerbsRequest::VerbsRequest(std::shared_ptr<rdma_event_channel> channel, CmEvent event, std::uint64_t number)
     : channel_(std::move(channel)), id_(event.id) {
+  info_.number = number;
+  info_.fabric = kName;
   info_.local = to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
   info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
   info_.private_data = std::move(event.private_data);
@@ -70,7 +72,8 @@ error_code VerbsListener::listen(Endpoint local) {
 void VerbsListener::on_cm_event(CmEvent event) noexcept {
   if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
     event.id->context = nullptr;
-    auto request = std::make_unique<VerbsRequest>(core_->events->channel(), std::move(event));
+    auto request =
+        std::make_unique<VerbsRequest>(core_->events->channel(), std::move(event), core_->options.next_number());
     const auto handler = handler_;
     (*handler)(std::move(request));
   } else if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) {

@@ -9,7 +9,7 @@ namespace rpcrdma::fabric::verbs {
 /// accepted.
 class VerbsRequest final : public ConnectionRequest {
  public:
-  VerbsRequest(std::shared_ptr<rdma_event_channel> channel, CmEvent event);
+  VerbsRequest(std::shared_ptr<rdma_event_channel> channel, CmEvent event, std::uint64_t number);
   ~VerbsRequest() override;
 
   const ConnectionInfo& info() const noexcept override { return info_; }

@@ -57,6 +57,11 @@ VerbsQueuePair::VerbsQueuePair(const std::shared_ptr<Core>& core, CmId id, Role 
       peer_watch_(core->context, core->options.keepalive, *this),
       linger_(core->context) {
   dispatcher_->reserve(options_.send_depth + options_.receive_depth);
+  if (role_ == Role::connector) {
+    info_.number = options_.number != 0 ? options_.number : core_->options.next_number();
+    info_.fabric = kName;
+  }
+  log_ = core_->log.with(info_.subject());
   id_->context = static_cast<CmHandler*>(this);
   core_->add(*this);
 }
@@ -125,7 +130,7 @@ void VerbsQueuePair::submit_receives() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;
-  core_->log.error("verbs: ending a connection because the device refused its receives: {}", error.message());
+  log_.error("ending the connection because the device refused its receives: {}", error.message());
   end_later(error);
 }
 
@@ -173,6 +178,7 @@ error_code VerbsQueuePair::post_read(BufferRef sink, std::uint32_t handle, std::
     sends_.set_sink(std::move(*registration));
   }
   ++core_->counters.work_requests;
+  sends_.note_read(info_.outbound_reads);
   ibv_send_wr& read = **request;
   read.opcode = IBV_WR_RDMA_READ;
   read.wr.rdma = {.remote_addr = offset, .rkey = handle};
@@ -238,7 +244,7 @@ void VerbsQueuePair::submit() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = sends_.submit(id_->qp);
   if (!error) return;
-  core_->log.error("verbs: ending a connection because the device refused its work requests: {}", error.message());
+  log_.error("ending the connection because the device refused its work requests: {}", error.message());
   end_later(error);
 }
 

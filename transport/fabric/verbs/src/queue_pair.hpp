@@ -44,6 +44,7 @@ class VerbsQueuePair final : public QueuePair,
   Result<std::unique_ptr<Window>> make_window() override;
   Result<Segment> bind(Window& window, BufferRef memory, Access access) override;
   error_code invalidate(Window& window, WorkContext* context) override;
+  std::uint64_t read_waits() const noexcept override { return sends_.read_waits(); }
   void submit() override;
   void disconnect() override;
   void abort() override;
@@ -118,6 +119,7 @@ class VerbsQueuePair final : public QueuePair,
   State state_ = State::idle;
   QueuePairOptions options_;
   ConnectionInfo info_;
+  Log log_;  // about this connection
 
   CmId id_;
   std::unique_ptr<BlockingCall> connecting_;  // rdma_connect, until it has returned

@@ -59,6 +59,11 @@ void SendSide::set_sink(Registration sink) noexcept {
   ring_[(tail_ - 1) % ring_.size()].sink = std::move(sink);
 }
 
+void SendSide::note_read(std::uint32_t depth) noexcept {
+  ring_[(tail_ - 1) % ring_.size()].read = true;
+  if (++reads_ > depth) ++read_waits_;
+}
+
 void SendSide::append_software(WorkContext* context, std::uint32_t window) {
   require_signal();
   push({.context = context, .window = window, .kind = Slot::Kind::software});
@@ -155,6 +160,7 @@ SendSide::Slot SendSide::pop() noexcept {
   ++head_;
   if (is_users(slot.kind) && slot.context == nullptr) --used_;
   if (slot.kind == Slot::Kind::probe) probing_ = false;
+  if (slot.read) --reads_;
   return slot;
 }
 

@@ -40,7 +40,8 @@ class SendSide {
     WorkContext* context = nullptr;
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
     Kind kind = Kind::request;
-    bool done = false;  ///< completed before an earlier operation, with `status`
+    bool read = false;  ///< an RDMA Read
+    bool done = false;  ///< completed ahead of others, with `status`
     error_code status{};
     Registration sink{};  ///< the sink of an RDMA Read, until the Read has completed
   };
@@ -56,6 +57,8 @@ class SendSide {
   /// The user's slots in use.
   std::uint32_t* used() noexcept { return &used_; }
   bool empty() const noexcept { return head_ == tail_; }
+  /// As QueuePair::read_waits().
+  std::uint64_t read_waits() const noexcept { return read_waits_; }
 
   /// Appends a work request. The caller sets its opcode and the fields of this opcode. Not when full(). Buffers without
   /// a key are copied now, so they must fit inline.
@@ -65,8 +68,9 @@ class SendSide {
   void retract() noexcept;
   /// After the append of an RDMA Read: `sink` is its sink, and is released with its slot.
   void set_sink(Registration sink) noexcept;
-  /// To be called after the append of a bind. Makes the chain's last request signal its completion, which tells whether
-  /// the bind succeeded.
+  /// After the append of an RDMA Read: the device has at most `depth` Reads in progress.
+  void note_read(std::uint32_t depth) noexcept;
+  /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
   /// Appends an operation that needs no work request. It completes in order of posting. Not when full().
   void append_software(WorkContext* context, std::uint32_t window);
@@ -106,7 +110,9 @@ class SendSide {
   std::uint64_t head_ = 0;  // number of the oldest outstanding operation
   std::uint64_t tail_ = 0;  // number of the next operation
   std::uint32_t used_ = 0;
-  std::uint32_t unsignalled_run_ = 0;  // the number of unsignalled requests since the last signalled one
+  std::uint32_t reads_ = 0;  // RDMA Reads outstanding
+  std::uint64_t read_waits_ = 0;
+  std::uint32_t unsignalled_run_ = 0;  // how many of the latest requests are unsignalled
   bool chain_has_bind_ = false;
   bool probing_ = false;
 

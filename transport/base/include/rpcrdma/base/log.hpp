@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/log_limit.hpp"
+#include "rpcrdma/base/log_subject.hpp"
 
 namespace rpcrdma {
 
@@ -21,50 +23,106 @@ class RPCRDMA_EXPORT LogSink {
   virtual bool enabled(LogLevel level) const noexcept = 0;
   /// Writes one line. `line` has no newline and is valid during the call. Any thread.
   virtual void write(LogLevel level, std::string_view line) noexcept = 0;
+  /// Writes one line about a connection or a call. Unless overridden, it passes one text to write(): the text of
+  /// `subject`, a colon and `line`. Any thread.
+  virtual void write_about(LogLevel level, const LogSubject& subject, std::string_view line) noexcept;
 };
 
-/// A cheap, copyable handle to a sink; an empty Log drops everything. Formatting happens only when the level is
-/// enabled.
-class Log {
+/// The functions that write a line. `Self` has line(), with the level in front.
+template <class Self>
+class LogLevels {
+ public:
+  /// Writes one line, as fmt::format() formats it.
+  template <class... Args>
+  void trace(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::trace, format, fmt::make_format_args(args...));
+  }
+  /// As trace(), at level debug.
+  template <class... Args>
+  void debug(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::debug, format, fmt::make_format_args(args...));
+  }
+  /// As trace(), at level info.
+  template <class... Args>
+  void info(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::info, format, fmt::make_format_args(args...));
+  }
+  /// As trace(), at level warn.
+  template <class... Args>
+  void warn(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::warn, format, fmt::make_format_args(args...));
+  }
+  /// As trace(), at level error.
+  template <class... Args>
+  void error(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::error, format, fmt::make_format_args(args...));
+  }
+
+ private:
+  friend Self;
+  LogLevels() = default;
+  void line(LogLevel level, fmt::string_view format, fmt::format_args args) const {
+    const auto& self = static_cast<const Self&>(*this);
+    if (self.enabled(level)) self.write(level, format, args);
+  }
+};
+
+/// A Log for one line, whose subject or limit only this line has. It refers to the Log that it comes from and is not
+/// kept. Nothing is formatted, and the limit is not used, unless the level is enabled.
+class RPCRDMA_EXPORT LogAbout : public LogLevels<LogAbout> {
+ public:
+  /// Whether a line of this level would be written, if the limit admits it.
+  bool enabled(LogLevel level) const noexcept { return sink_ != nullptr && sink_->enabled(level); }
+
+ private:
+  friend class Log;
+  friend class LogLevels<LogAbout>;
+  LogAbout(LogSink* sink, const LogSubject& subject, LogLimit* limit) noexcept
+      : sink_(sink), subject_(subject), limit_(limit) {}
+  void write(LogLevel level, fmt::string_view format, fmt::format_args args) const;
+
+  LogSink* sink_;
+  LogSubject subject_;
+  LogLimit* limit_;
+};
+
+/// A cheap, copyable handle to a sink, with a subject; an empty Log drops everything. Formatting happens only when the
+/// level is enabled. Any thread, except about() with a LogLimit, which belongs to a thread.
+class RPCRDMA_EXPORT Log : public LogLevels<Log> {
  public:
   Log() = default;
   /// A handle that shares ownership of `sink`.
   explicit Log(std::shared_ptr<LogSink> sink) : sink_(std::move(sink)) {}
 
-  /// Writes one line, as fmt::format() formats it. Any thread, like the functions below.
-  template <class... Args>
-  void trace(fmt::format_string<Args...> format, Args&&... args) const {
-    line(LogLevel::trace, format, std::forward<Args>(args)...);
-  }
-  /// As trace(), at level debug.
-  template <class... Args>
-  void debug(fmt::format_string<Args...> format, Args&&... args) const {
-    line(LogLevel::debug, format, std::forward<Args>(args)...);
-  }
-  /// As trace(), at level info.
-  template <class... Args>
-  void info(fmt::format_string<Args...> format, Args&&... args) const {
-    line(LogLevel::info, format, std::forward<Args>(args)...);
-  }
-  /// As trace(), at level warn.
-  template <class... Args>
-  void warn(fmt::format_string<Args...> format, Args&&... args) const {
-    line(LogLevel::warn, format, std::forward<Args>(args)...);
-  }
-  /// As trace(), at level error.
-  template <class... Args>
-  void error(fmt::format_string<Args...> format, Args&&... args) const {
-    line(LogLevel::error, format, std::forward<Args>(args)...);
-  }
   /// Whether a line of this level would be written.
   bool enabled(LogLevel level) const noexcept { return sink_ && sink_->enabled(level); }
+  /// A handle to the same sink whose lines are about `subject`: for an object that exists as long as a connection.
+  Log with(const LogSubject& subject) const {
+    Log out(sink_);
+    out.subject_ = subject;
+    return out;
+  }
+  /// For one line about `subject`, of which at most as many are written as `limit` admits. Null: all.
+  LogAbout about(const LogSubject& subject, LogLimit* limit = nullptr) const noexcept {
+    return {sink_.get(), subject, limit};
+  }
+  /// For one line about the call `xid` on the connection of this Log.
+  LogAbout call(std::uint32_t xid, LogLimit* limit = nullptr) const noexcept {
+    LogSubject subject = subject_;
+    subject.xid = xid;
+    return {sink_.get(), subject, limit};
+  }
+  /// For one line about the subject of this Log.
+  LogAbout limited(LogLimit& limit) const noexcept { return {sink_.get(), subject_, &limit}; }
 
  private:
-  template <class... Args>
-  void line(LogLevel level, fmt::format_string<Args...> format, Args&&... args) const {
-    if (enabled(level)) sink_->write(level, fmt::format(format, std::forward<Args>(args)...));
+  friend class LogLevels<Log>;
+  void write(LogLevel level, fmt::string_view format, fmt::format_args args) const {
+    LogAbout(sink_.get(), subject_, nullptr).write(level, format, args);
   }
+
   std::shared_ptr<LogSink> sink_;
+  LogSubject subject_;
 };
 
 /// A sink that writes to standard error through spdlog, from `level` upwards.

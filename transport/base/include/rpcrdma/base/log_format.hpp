@@ -10,8 +10,10 @@ namespace rpcrdma {
 
 /// The form of log lines.
 enum class LogFormat {
-  text,  ///< time, program, process, level and message
-  json,  ///< one JSON object (RFC 8259) a line, with the members time, level, program, pid and message
+  text,  ///< time, program, process, level, subject (LogSubject) and message
+  /// One JSON object (RFC 8259) a line, with the members time, level, program, pid and message. A line about a
+  /// connection also has the members connection, fabric and peer, a line about a call in addition xid.
+  json,
 };
 
 /// A sink that writes to standard error through spdlog, from `level` upwards, in the form `format`.

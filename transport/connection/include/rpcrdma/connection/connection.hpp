@@ -66,15 +66,23 @@ class ConnectionEvents {
   ~ConnectionEvents() = default;
 };
 
+/// Bounds the lines that the peers of a thread's connections can cause.
+struct PeerLogLimits {
+  LogLimit messages;  ///< about faulty, discarded and resent messages
+  LogLimit ends;      ///< about the ends of connections
+};
+
 struct ConnectionSetup {
   fabric::Fabric* fabric = nullptr;
   memory::Pool* pool = nullptr;
   Role role = Role::client;
   ConnectionOptions options;
   std::uint32_t max_segments = 256;  ///< the most segments in a received header
-  std::uint32_t chunk_work = 256;    ///< send credits for chunks, in addition to one Send for each call credit
-  Log log;
-  /// Bounds the receives of all connections that share this budget; must outlive them. Null: no common bound.
+  std::uint32_t chunk_work = 256;    ///< send credits in addition to one Send for each call credit
+  Log log;                           ///< the connection gives its lines a subject
+  /// Shared by the connections of a thread; outlives them. Null: no bound.
+  PeerLogLimits* log_limits = nullptr;
+  /// Bounds the receives of all connections that share it; must outlive them. Null: no bound common to connections.
   ReceiveBudget* receive_budget = nullptr;
 };
 
@@ -120,14 +128,29 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   const wire::DecodeLimits& decode_limits() const noexcept { return decode_limits_; }
   fabric::Fabric& fabric() noexcept { return *setup_.fabric; }
   memory::Pool& pool() noexcept { return *setup_.pool; }
+  /// ConnectionInfo::number, from the start.
+  std::uint64_t number() const noexcept { return info_.number; }
+  /// Its lines are about this connection.
   const Log& log() const noexcept { return setup_.log; }
+  /// For one line about a message that the peer has sent, or about a call of either side; empty: the XID is unknown.
+  LogAbout message_log(std::optional<std::uint32_t> xid) const noexcept {
+    LogSubject subject = info_.subject();
+    subject.xid = xid;
+    return setup_.log.about(subject, setup_.log_limits != nullptr ? &setup_.log_limits->messages : nullptr);
+  }
+  /// For one line about why the connection ends.
+  LogAbout end_log() const noexcept {
+    return setup_.log.about(info_.subject(), setup_.log_limits != nullptr ? &setup_.log_limits->ends : nullptr);
+  }
+  /// Logs the end of the connection, or that it has not been made. To be called in on_disconnected().
+  void log_end(error_code why) const;
   bool connected() const noexcept { return connected_; }
 
   /// Closes the connection in an orderly way; on_disconnected() follows.
   void close() noexcept;
-  /// Ends the connection immediately; on_disconnected() follows, and reports `why` instead of the fabric's reason. Logs
-  /// `message`, if any, unless the connection has been aborted before.
-  void abort(error_code why, const char* message = nullptr) noexcept;
+  /// Immediate end; on_disconnected() follows, and reports `why` in place of the fabric's reason. `message`, if any, is
+  /// logged unless the connection has been aborted before; `xid`: of the call that it is about.
+  void abort(error_code why, const char* message = nullptr, std::optional<std::uint32_t> xid = {}) noexcept;
 
   // Transport characteristics, in version two.
   Characteristics characteristics() const noexcept;
@@ -231,7 +254,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   friend class ReceiveSlot;
   friend class ReceiveLease;
   friend class Control;
-  explicit Connection(const ConnectionSetup& setup, ConnectionEvents& events);
+  /// `info`: what is known before the connection is made.
+  Connection(const ConnectionSetup& setup, fabric::ConnectionInfo info, ConnectionEvents& events);
   fabric::QueuePairOptions queue_pair_options() const;
   wire::PrivateData own_private_data() const noexcept;
   std::uint32_t max_receives() const noexcept;
@@ -292,6 +316,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::chrono::steady_clock::time_point batch_time_;  // the clock's epoch if the clock has not been read in this batch
   WeakGuard<Connection> guard_{*this};
   bool connected_ = false;
+  bool was_connected_ = false;
   bool closing_ = false;
   bool aborted_ = false;
   bool ended_ = false;

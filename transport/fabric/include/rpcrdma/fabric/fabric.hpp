@@ -34,6 +34,7 @@
 #include "rpcrdma/base/buffer_ref.hpp"
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/log_subject.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/fabric/error.hpp"
 
@@ -154,6 +155,9 @@ struct ReadDepths {
 
 /// The properties of a connection.
 struct ConnectionInfo {
+  /// Names the connection in log lines and statistics: unique in the process. 0: it has none.
+  std::uint64_t number = 0;
+  std::string_view fabric;              ///< the name of the provider, "tcp" for plain TCP: a literal
   Endpoint local;                       ///< this side's address
   Endpoint peer;                        ///< the other side's address
   std::vector<std::byte> private_data;  ///< the peer's private data as received; may have zeros appended
@@ -163,6 +167,13 @@ struct ConnectionInfo {
   /// The depths that the peer stated; empty if it stated none, or if the provider does not report them (only iwarp
   /// does).
   std::optional<ReadDepths> peer_reads;
+
+  /// For log lines about the connection.
+  LogSubject subject() const noexcept { return {.connection = number, .fabric = fabric, .peer = peer}; }
+  /// For log lines about the call `xid` on the connection.
+  LogSubject subject(std::uint32_t xid) const noexcept {
+    return {.connection = number, .fabric = fabric, .peer = peer, .xid = xid};
+  }
 };
 
 /// Events of a queue pair as a whole. Belongs to the user of the queue pair, and must outlive the queue pair.
@@ -199,13 +210,13 @@ class RPCRDMA_EXPORT AccessEvents {
 
 /// The size of a queue pair, and its parameters for the handshake.
 struct QueuePairOptions {
-  std::uint32_t send_depth =
-      64;  ///< the most work requests outstanding on the send queue, binds and invalidations included
-  std::uint32_t receive_depth = 64;   ///< the most Receives posted at a time
-  std::uint32_t inbound_reads = 16;   ///< IRD offered
-  std::uint32_t outbound_reads = 16;  ///< ORD wanted
-  std::vector<std::byte>
-      private_data;  ///< this side's private data: in the request of a connector, in the reply of an acceptor
+  /// ConnectionInfo::number of a connector; 0: the provider chooses it. An acceptor has the number of its request.
+  std::uint64_t number = 0;
+  std::uint32_t send_depth = 64;        ///< work requests outstanding on the send queue (windows included)
+  std::uint32_t receive_depth = 64;     ///< Receives posted at a time
+  std::uint32_t inbound_reads = 16;     ///< IRD offered
+  std::uint32_t outbound_reads = 16;    ///< ORD wanted
+  std::vector<std::byte> private_data;  ///< of this side: in the request of a connector, in the reply of an acceptor
   /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
   AccessEvents* access =
@@ -241,6 +252,10 @@ class RPCRDMA_EXPORT QueuePair {
   /// provider accesses it. Also valid for a window that the peer has already invalidated.
   virtual error_code invalidate(Window& window, WorkContext* context) = 0;
 
+  /// How many Reads have had to wait because as many as ConnectionInfo::outbound_reads were in progress. A provider
+  /// whose device does not report the end of each Read counts all Reads whose end it has not seen as in progress.
+  virtual std::uint64_t read_waits() const noexcept { return 0; }
+
   /// Passes all posted work to the wire, many work requests at a time.
   virtual void submit() = 0;
   /// Ends the connection in an orderly way, after all posted work has been sent. on_disconnected follows.
@@ -269,6 +284,9 @@ class RPCRDMA_EXPORT Listener {
   virtual ~Listener() = default;  ///< stops listening; established connections stay
   /// The listener's address, with the actual port.
   virtual Endpoint local() const = 0;
+  /// Connections that have ended before their request was complete; 0 if the provider does not see them (only iwarp
+  /// does). Any thread.
+  virtual std::uint64_t failed_handshakes() const noexcept { return 0; }
 };
 
 /// One provider, on one io_context.

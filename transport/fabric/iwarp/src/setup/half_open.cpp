@@ -41,12 +41,11 @@ void HalfOpen::finish(bool good, const char* why) {
   finished_ = true;
   timer_.cancel();
   if (const auto listener = listener_.lock()) {
-    if (!good) {
-      error_code ignored;
-      listener->fabric().log.debug("iwarp: the connection from {} ended before its MPA setup was complete: {}",
-                                   socket_.remote_endpoint(ignored).address().to_string(), why);
-    }
-    return listener->half_open_ended(place_, std::move(socket_), good ? &request_.frame : nullptr);
+    FabricState& fabric = listener->fabric();
+    if (!good)
+      fabric.log.about(info_.subject(), &fabric.setup_lines)
+          .debug("the connection ended before its MPA setup was complete: {}", why);
+    return listener->half_open_ended(place_, std::move(socket_), std::move(info_), good ? &request_.frame : nullptr);
   }
   error_code ignored;
   socket_.close(ignored);

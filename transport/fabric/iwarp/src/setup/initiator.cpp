@@ -12,10 +12,11 @@
 namespace rpcrdma::fabric::iwarp {
 
 Initiator::Initiator(std::shared_ptr<FabricState> fabric, const Endpoint& peer, const QueuePairOptions& options,
-                     Handler handler)
+                     Log log, Handler handler)
     : fabric_(std::move(fabric)),
       peer_(peer),
       wanted_(options),
+      log_(std::move(log)),
       handler_(std::move(handler)),
       socket_(fabric_->context),
       timer_(fabric_->context),
@@ -88,8 +89,8 @@ void Initiator::conclude(bool followed) {
 }
 
 void Initiator::refuse(const TerminateCode& error, const Agreement& agreement) {
-  fabric_->log.warn("iwarp: {} port {} accepted the connection on terms that this side cannot meet: {}",
-                    peer_.address().to_string(), peer_.port(), describe(error));
+  log_.limited(fabric_->setup_lines)
+      .warn("the peer accepted the connection on terms that this side cannot meet: {}", describe(error));
   FpduWriter writer;
   writer.start(agreement.crc, agreement.send_markers);
   Terminate message;
@@ -106,8 +107,8 @@ void Initiator::closed_by_peer() {
   socket_.close(ignored);
   // [6581-10-e] tries again on a new TCP connection
   if (enhanced_ && fabric_->options.fall_back) {
-    fabric_->log.info("iwarp: {} closed the connection after an enhanced MPA request; retrying without RFC 6581",
-                      peer_.address().to_string());
+    log_.limited(fabric_->setup_lines)
+        .info("the peer closed the connection after an enhanced MPA request; retrying without RFC 6581");
     enhanced_ = false;
     return connect();
   }

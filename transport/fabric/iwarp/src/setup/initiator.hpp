@@ -21,7 +21,8 @@ class Initiator : public std::enable_shared_from_this<Initiator> {
   /// Called once, from the io_context, unless cancelled before.
   using Handler = UniqueFunction<void(Outcome)>;
 
-  Initiator(std::shared_ptr<FabricState> fabric, const Endpoint& peer, const QueuePairOptions& options,
+  /// `log` has the connection as its subject.
+  Initiator(std::shared_ptr<FabricState> fabric, const Endpoint& peer, const QueuePairOptions& options, Log log,
             Handler handler);
   void start();
   void cancel() noexcept;
@@ -38,6 +39,7 @@ class Initiator : public std::enable_shared_from_this<Initiator> {
   std::shared_ptr<FabricState> fabric_;
   Endpoint peer_;
   QueuePairOptions wanted_;
+  Log log_;
   Handler handler_;
   Socket socket_;
   Endpoint local_;

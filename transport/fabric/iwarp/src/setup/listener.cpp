@@ -70,21 +70,21 @@ void ListenerState::read_request(Socket socket) {
 }
 
 void ListenerState::back_off() {
-  fabric_->log.warn("iwarp: cannot accept a connection: out of file descriptors or memory (ulimit -n); retrying");
+  fabric_->log.limited(fabric_->setup_lines)
+      .warn("iwarp: cannot accept a connection: out of file descriptors or memory (ulimit -n); retrying");
   timer_.expires_after(kShortagePause);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->accept();
   });
 }
 
-void ListenerState::half_open_ended(HalfOpens::iterator place, Socket socket, StartupFrame* request) {
+void ListenerState::half_open_ended(HalfOpens::iterator place, Socket socket, ConnectionInfo info,
+                                    StartupFrame* request) {
   const auto self = shared_from_this();
   half_open_.erase(place);
+  if (request == nullptr) failed_.fetch_add(1, std::memory_order_relaxed);
   error_code error;
-  if (request != nullptr && acceptor_.is_open()) {
-    ConnectionInfo info;
-    info.local = socket.local_endpoint(error);
-    if (!error) info.peer = socket.remote_endpoint(error);
+  if (request != nullptr && acceptor_.is_open() && info.peer.port() != 0) {
     info.private_data = request->private_data;
     info.peer_reads = peer_reads(*request);
     // [6581-9.1-a] without RFC 6581 the peer does not state depths; the ULPs agree on them

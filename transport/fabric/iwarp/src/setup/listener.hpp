@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <list>
 #include <memory>
@@ -23,10 +24,11 @@ class ListenerState : public std::enable_shared_from_this<ListenerState> {
   void start() { accept(); }
   void close() noexcept;
   Endpoint local() const;
+  std::uint64_t failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
 
   // Called by HalfOpen.
   FabricState& fabric() noexcept { return *fabric_; }
-  void half_open_ended(HalfOpens::iterator place, Socket socket, StartupFrame* request);
+  void half_open_ended(HalfOpens::iterator place, Socket socket, ConnectionInfo info, StartupFrame* request);
 
  private:
   void accept();
@@ -40,6 +42,7 @@ class ListenerState : public std::enable_shared_from_this<ListenerState> {
   boost::asio::steady_timer timer_;
   HalfOpens half_open_;
   bool accepting_ = false;
+  std::atomic<std::uint64_t> failed_{0};  // connections without a complete Request
 };
 
 class IwarpListener final : public Listener {
@@ -47,6 +50,7 @@ class IwarpListener final : public Listener {
   explicit IwarpListener(std::shared_ptr<ListenerState> state) : state_(std::move(state)) {}
   ~IwarpListener() override { state_->close(); }
   Endpoint local() const override { return state_->local(); }
+  std::uint64_t failed_handshakes() const noexcept override { return state_->failed(); }
 
  private:
   std::shared_ptr<ListenerState> state_;

@@ -53,6 +53,7 @@ class IwarpQueuePair final : public QueuePair {
   error_code invalidate(Window& window, WorkContext* context) override {
     return stream_->invalidate(static_cast<IwarpWindow&>(window).exposure(), context);
   }
+  std::uint64_t read_waits() const noexcept override { return stream_->read_waits(); }
   void submit() override { stream_->submit(); }
   void disconnect() override { stream_->disconnect(); }
   void abort() override { stream_->abort(); }

@@ -92,6 +92,7 @@ error_code SendSide::post_read(BufferRef sink, std::uint32_t handle, std::uint64
   if (wraps(offset, sink.size)) return BaseError::invalid_argument;
   Work* work = nullptr;
   if (const error_code error = add_gather({&sink, 1}, Work::Kind::read, context, &work)) return error;
+  if (++unanswered_reads_ > max_reads_) ++read_waits_;
   work->handle = handle;
   work->offset = offset;
   return {};
@@ -225,6 +226,7 @@ void SendSide::response_placed(const DdpHeader& header, std::uint32_t payload) n
   if (!header.last) return;
   // [5040-5.5-g] [5040-5.2.2-d] a Read completes when its Response is placed
   work.done = true;
+  if (work.holds_slot) --unanswered_reads_;
   reads_.pop();
 }
 
@@ -259,6 +261,7 @@ void SendSide::flush() noexcept {
     complete(work, FabricError::flushed);
   }
   reads_.clear();
+  unanswered_reads_ = 0;
   sent_ = cursor_ = submitted_ = works_.tail();
 }
 

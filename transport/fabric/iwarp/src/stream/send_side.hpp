@@ -57,7 +57,9 @@ class SendSide {
   void post_indication(Work::Kind kind) noexcept;
   void submit() noexcept { submitted_ = works_.tail(); }
   bool empty() const noexcept { return works_.empty(); }
-  /// To be called when the window of `exposure` is being destroyed.
+  /// As QueuePair::read_waits().
+  std::uint64_t read_waits() const noexcept { return read_waits_; }
+  /// The window of `exposure` is being destroyed.
   void forget(const Exposure& exposure) noexcept;
 
   /// Skips submitted invalidations, which need no frame.
@@ -101,7 +103,9 @@ class SendSide {
   std::uint64_t cursor_ = 0;     // the work request that is being cut into frames
   std::uint64_t submitted_ = 0;  // all work before it may be sent
   std::uint32_t slots_ = 0;
-  Ring<std::uint64_t> reads_;  // Reads that await their Response
+  Ring<std::uint64_t> reads_;           // Reads that await their Response
+  std::uint32_t unanswered_reads_ = 0;  // Reads of the user, posted and not complete
+  std::uint64_t read_waits_ = 0;
   std::uint32_t send_msn_ = kFirstMsn;
   std::uint32_t read_msn_ = kFirstMsn;
 };

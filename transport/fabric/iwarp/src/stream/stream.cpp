@@ -11,7 +11,6 @@ namespace rpcrdma::fabric::iwarp {
 Stream::Stream(std::shared_ptr<FabricState> fabric, QueuePairOptions options, QueuePairEvents& events)
     : fabric_(std::move(fabric)),
       options_(std::move(options)),
-      number_(fabric_->next_stream++),
       dispatcher_(fabric_->context, events, fabric_->counters, this),
       socket_(fabric_->context),
       timer_(fabric_->context),

@@ -36,7 +36,8 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
   error_code invalidate(Exposure& exposure, WorkContext* context);
   void submit();
-  // To be called when a window is created, or destroyed.
+  std::uint64_t read_waits() const noexcept { return sends_.read_waits(); }
+  // A window is created or destroyed.
   void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
   void forget(Exposure& exposure) noexcept;
 
@@ -107,7 +108,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
 
   const std::shared_ptr<FabricState> fabric_;
   const QueuePairOptions options_;
-  const std::uint64_t number_;  // identifies the stream in log lines
+  Log log_;  // about this connection, from start() on
   StreamState state_;
   CompletionDispatcher dispatcher_;
 

@@ -26,8 +26,12 @@ void Stream::start(const std::optional<Endpoint>& peer) {
 }
 
 void Stream::connect(const Endpoint& peer) {
+  info_.number = options_.number != 0 ? options_.number : next_connection_number();
+  info_.fabric = fabric_->capabilities.name;
+  info_.peer = peer;
+  log_ = fabric_->log.with(info_.subject());
   initiator_ =
-      std::make_shared<Initiator>(fabric_, peer, options_, [weak = weak_from_this()](Initiator::Outcome outcome) {
+      std::make_shared<Initiator>(fabric_, peer, options_, log_, [weak = weak_from_this()](Initiator::Outcome outcome) {
         if (const auto self = weak.lock()) self->connected(std::move(outcome));
       });
   initiator_->start();
@@ -36,6 +40,8 @@ void Stream::connect(const Endpoint& peer) {
 void Stream::connected(Initiator::Outcome outcome) {
   if (state_.over()) return;
   initiator_.reset();
+  outcome.info.number = info_.number;
+  outcome.info.fabric = info_.fabric;
   if (outcome.error) {
     info_ = std::move(outcome.info);
     end(outcome.error);
@@ -51,6 +57,7 @@ void Stream::connected(Initiator::Outcome outcome) {
 void Stream::accept() {
   const auto request = std::move(request_);
   ConnectionInfo info = request->info();
+  log_ = fabric_->log.with(info.subject());
   error_code error;
   Fd descriptor = request->take_socket();
   socket_.assign(info.local.protocol(), descriptor.get(), error);
@@ -87,9 +94,8 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   reader_.start(agreement.crc, agreement.receive_markers);
   state_.enter(Event::establish);
   dispatcher_.establish(info_);
-  fabric_->log.debug("iwarp {}: connected to {} port {}, crc {}, IRD {}, ORD {}, MULPDU {}", number_,
-                     info_.peer.address().to_string(), info_.peer.port(), agreement.crc ? "on" : "off",
-                     agreement.inbound_reads, agreement.outbound_reads, mulpdu);
+  log_.debug("connected: crc {}, IRD {}, ORD {}, MULPDU {}", agreement.crc ? "on" : "off", agreement.inbound_reads,
+             agreement.outbound_reads, mulpdu);
   read();
 }
 

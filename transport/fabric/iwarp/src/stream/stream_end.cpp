@@ -4,6 +4,7 @@
 // Ownership: after the end nothing refers to the user's memory: the rest of a partly written frame is copied.
 // Error handling: only the first error counts [5040-7.1-c].
 #include "framing/terminate_frame.hpp"
+#include "rpcrdma/base/log_reason.hpp"
 #include "stream/farewell.hpp"
 #include "stream/stream.hpp"
 
@@ -34,7 +35,7 @@ void Stream::quiesce() noexcept {
 
 void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_words) noexcept {
   if (!state_.enter(Event::end)) return;
-  fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in an orderly way");
+  log_.limited(fabric_->stream_lines).debug("the stream ended: {}", Reason{why});
   timer_.cancel();
   reader_.stop();  // [5041-7.1-c] later segments are dropped
   if (initiator_) std::exchange(initiator_, nullptr)->cancel();
@@ -62,8 +63,8 @@ void Stream::part(Parting parting, std::vector<std::byte> last_words) noexcept {
 // connection
 void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   if (state_.over()) return;
-  fabric_->log.warn("iwarp {}: {} violated the iWARP protocol: {}; connection closed", number_,
-                    info_.peer.address().to_string(), describe(error));
+  log_.limited(fabric_->stream_lines)
+      .warn("the peer violated the iWARP protocol: {}; connection closed", describe(error));
   Terminate message;
   message.code = error;
   // [5040-4.8-d] [5041-7.1-d] a Terminate for an error of MPA carries no headers

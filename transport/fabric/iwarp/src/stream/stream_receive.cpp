@@ -188,8 +188,8 @@ void Stream::read_requested() noexcept {
 void Stream::terminated() noexcept {
   Terminate message;
   const bool known = decode(Octets(control_).first(segment_.payload), message);
-  fabric_->log.warn("iwarp {}: {} ended the connection with a Terminate: {}", number_, info_.peer.address().to_string(),
-                    known ? describe(message.code) : "malformed");
+  log_.limited(fabric_->stream_lines)
+      .warn("the peer ended the connection with a Terminate: {}", known ? describe(message.code) : "malformed");
   const TerminateCode& code = message.code;
   // Protection errors refer to Writes and Reads of this side, except where an STag could not be invalidated.
   const bool access = known && ((code.layer == terminate::kDdpLayer && code.type == terminate::kTaggedBuffer) ||

@@ -56,6 +56,7 @@ struct Worker {
 
 /// The present state of one connection of a server.
 struct ConnectionReport {
+  std::uint64_t number = 0;          ///< as in log lines: unique in the process
   fabric::Endpoint peer;             ///< the client's address
   std::string_view fabric;           ///< the name of the provider
   std::chrono::milliseconds age{0};  ///< the time since the connection was accepted
@@ -67,7 +68,16 @@ struct ConnectionReport {
   Traffic traffic;                   ///< the counters since the connection was accepted
 };
 
-/// The counters of one worker of a server.
+/// What one listener has done since it was made. Each request for a connection is accepted, refused or failed.
+struct ListenerCounters {
+  fabric::Endpoint endpoint;      ///< where it listens, with the port in use
+  std::uint32_t connections = 0;  ///< open now, or being set up
+  std::uint64_t accepted = 0;     ///< connections made
+  std::uint64_t refused = 0;      ///< requests beyond a limit, or while the server shuts down
+  std::uint64_t failed = 0;       ///< handshakes that have failed, as far as the provider sees them
+};
+
+/// What one worker of a server has done.
 struct WorkerReport {
   Traffic traffic;              ///< the sum over all connections since the start, including those that have ended
   std::size_t connections = 0;  ///< the number of open connections
@@ -106,8 +116,9 @@ class RPCRDMA_EXPORT Server {
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;
-  /// The counters of worker `index`, with at most `most_connections` connections in detail. On the thread of that
-  /// worker.
+  /// The listeners in the order in which they have begun to listen, closed ones included. Any thread.
+  virtual std::vector<ListenerCounters> listeners() const = 0;
+  /// What worker `index` has done, with at most `most_connections` connections. On the thread of that worker.
   virtual WorkerReport report(std::size_t index, std::size_t most_connections) const = 0;
 };
 

@@ -31,6 +31,8 @@ inline constexpr std::size_t kFixedPart = 16;
 enum class Procedure : std::uint32_t { msg = 0, nomsg = 1, msgp = 2, done = 3, error = 4, optional = 5 };
 /// `chunk` is ERR_CHUNK in version one and RDMA2_ERR_BAD_HEADER in version two. Version one has no `invalid_option`.
 enum class ErrorKind : std::uint32_t { vers = 1, chunk = 2, invalid_option = 3 };
+/// "ERR_VERS", "ERR_CHUNK" or "INVAL_OPTION", for log lines.
+std::string_view name_of(ErrorKind kind) noexcept;
 /// The direction of a version two message, with the values of an RPC message's msg_type (RFC 5531 section 9).
 enum class Direction : std::uint32_t { call = 0, reply = 1 };
 

@@ -69,6 +69,7 @@ class Daemon {
   Checked<void> listen_rdma();
   Checked<void> listen_tcp();
   Checked<void> listen_metrics();
+  std::vector<observe::Listener> listeners() const;
   observe::Report report_of(std::size_t loop) const;
   void gather(UniqueFunction<void(observe::Report)> handler);
   void end_metrics();

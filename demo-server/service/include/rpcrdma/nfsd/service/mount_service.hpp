@@ -61,6 +61,7 @@ class MountService {
   MountTable& mounts_;
   HandleCodec codec_;
   Log log_;
+  LogLimit refusals_;
 };
 
 }  // namespace rpcrdma::nfsd

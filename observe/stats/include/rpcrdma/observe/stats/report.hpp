@@ -36,6 +36,12 @@ struct FabricUse {
   memory::Pool::Counters pool;
 };
 
+/// One listener, for RDMA or plain TCP.
+struct Listener {
+  std::string fabric;                    ///< "iwarp", "verbs" or "tcp"
+  transport::ListenerCounters counters;  ///< since it was made
+};
+
 /// Most connections that a report lists.
 inline constexpr std::size_t kMostConnections = 64;
 
@@ -45,7 +51,8 @@ struct Report {
   std::vector<FabricUse> fabrics;                    ///< those in use
   std::vector<transport::ConnectionReport> busiest;  ///< sorted by calls, most first; at most kMostConnections
   rpc::Dispatcher::Counters dispatched;              ///< calls, and rejected calls by reason
-  // The following members are filled once, not by each event loop.
+  // Filled once, not by each loop:
+  std::vector<Listener> listeners;            ///< all, in the order of their configuration
   transport::Server::Counters server;         ///< sums over all listeners for RDMA
   rpc::TcpServer::Counters tcp;               ///< sums over all listeners for TCP
   rpc::DuplicateCache::Counters duplicates;   ///< counters of the duplicate request cache
@@ -57,6 +64,8 @@ struct Report {
   void add(const rpc::Dispatcher& dispatcher);
   /// Adds one thread's share of a fabric.
   void add(FabricUse&& use, std::vector<transport::ConnectionReport>&& connections);
+  /// Adds connections to those that are listed.
+  void add(std::vector<transport::ConnectionReport>&& connections);
   /// Adds the sums of a group of listeners.
   void add(const transport::Server::Counters& more) noexcept;
   /// As above, for TCP.

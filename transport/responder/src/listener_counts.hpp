@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::transport {
+
+/// What a listener's connections count, on the threads of all workers; see ListenerCounters.
+struct ListenerCounts {
+  std::atomic<std::uint32_t> connections{0};
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> failed{0};
+};
+
+/// A request, and the listener that it has come to.
+struct Arrival {
+  std::unique_ptr<fabric::ConnectionRequest> request;
+  std::shared_ptr<ListenerCounts> listener;
+};
+
+}  // namespace rpcrdma::transport
