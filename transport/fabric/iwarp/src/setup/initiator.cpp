@@ -89,8 +89,9 @@ void Initiator::conclude(bool followed) {
 }
 
 void Initiator::refuse(const TerminateCode& error, const Agreement& agreement) {
-  log_.limited(fabric_->setup_lines)
-      .warn("the peer accepted the connection on terms that this side cannot meet: {}", describe(error));
+  if (log_.enabled(LogLevel::warn))
+    log_.limited(fabric_->setup_lines)
+        .warn("the peer accepted the connection on terms that this side cannot meet: {}", describe(error));
   FpduWriter writer;
   writer.start(agreement.crc, agreement.send_markers);
   Terminate message;

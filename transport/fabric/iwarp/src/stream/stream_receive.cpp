@@ -188,8 +188,9 @@ void Stream::read_requested() noexcept {
 void Stream::terminated() noexcept {
   Terminate message;
   const bool known = decode(Octets(control_).first(segment_.payload), message);
-  log_.limited(fabric_->stream_lines)
-      .warn("the peer ended the connection with a Terminate: {}", known ? describe(message.code) : "malformed");
+  if (log_.enabled(LogLevel::warn))
+    log_.limited(fabric_->stream_lines)
+        .warn("the peer ended the connection with a Terminate: {}", known ? describe(message.code) : "malformed");
   const TerminateCode& code = message.code;
   // Protection errors refer to Writes and Reads of this side, except where an STag could not be invalidated.
   const bool access = known && ((code.layer == terminate::kDdpLayer && code.type == terminate::kTaggedBuffer) ||
