@@ -69,6 +69,7 @@ class EndToEndOnRxe(Machine):
         capture.check(self, seen)
         capture.check_long_call(self, seen)
         self.assertTrue(any(packet.does("send with invalidate") for packet in seen))
+        capture.check_own(self, self.out / "captures", self.out / "e2e-rxe.pcap", 20)
 
 
 class MoreEndToEndOnRxe(Machine):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The end-to-end tests over verbs, with tiny inputs as the machine is slow. Tests of iWARP alone skip themselves with a
 # reason. In the virtual machine:
-#   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER default|more|FILE...
+#   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER default|more|capture|FILE...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 shift
@@ -44,15 +44,29 @@ run_both() {
   cat "$VM_OUT/first.log"
 }
 
-# Makes a capture, which the host checks.
+# Captures both programs, and a service that calls its client: on the wire, and by --capture on both sides. The host checks
+# these captures.
 capture() {
-  mkdir -p /srv/ours
-  start_nfsd verbs $left
+  captures=/run/captures
+  mkdir -p /srv/ours $captures
+  start_nfsd verbs $left --capture $captures/server.pcapng
   start_capture e2e-rxe.pcap left udp port 4791
   head -c 1500000 "$bin/rpcrdma-nfsd" >/run/piece
   client_for_the_capture verbs nfs://$left:20050/ours /srv/ours /run/piece
+  reverse_calls 20
   stop_capture
   stop_nfsd
+  cp -r $captures "$VM_OUT/"
+}
+
+# reverse_calls COUNT
+reverse_calls() {
+  "$bin/e2e_reverse" serve verbs@$left:20055 $captures/reverse-server.pcapng >/run/reverse.out 2>>/run/nfsd.err &
+  local server=$!
+  vm_until $patience grep -qs ^ready /run/reverse.out || vm_die 'e2e_reverse does not start'
+  expect "$1 calls of a server to its client" timeout $patience "$bin/e2e_reverse" call verbs@$left:20055 $captures/reverse.pcapng "$1"
+  kill -TERM $server
+  expect 'that server exits with 0' wait $server
 }
 
 case $1 in
@@ -68,6 +82,7 @@ case $1 in
     rest=$(without "${host[@]}" "${programs[@]}" "${peers[@]}" </run/tests && tests_of "${later[@]}")
     run_both 'the other tests' "$(sed -n 'p;n' <<<"$rest")" 'the second half of them' "$(sed -n 'n;p' <<<"$rest")"
     ;;
+  capture) capture ;;
   *) expect "$*" run "$@" ;;
 esac
 expect 'nothing is left behind' resources_are "$before"
