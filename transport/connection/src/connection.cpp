@@ -208,8 +208,10 @@ void Connection::destroy() noexcept {
   send_queue_.drop_waiters();
   reply_queue_.drop_waiters();
   windows_.clear();
+  if (!queue_pair_) return;
+  traffic_.retransmissions = queue_pair_->retransmissions();
   // Deferred: the caller may be within a callback of the queue pair.
-  if (queue_pair_) fabric::delete_later(context(), std::move(queue_pair_));
+  fabric::delete_later(context(), std::move(queue_pair_));
 }
 
 void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
