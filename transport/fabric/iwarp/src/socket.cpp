@@ -94,11 +94,10 @@ std::uint32_t segment_size(Socket& socket) noexcept {
   return static_cast<std::uint32_t>(std::max(size, 0));
 }
 
-std::uint32_t retransmissions(const Socket& socket) noexcept {
+std::uint32_t retransmissions(Socket& socket) noexcept {
   tcp_info info{};
   socklen_t length = sizeof info;
-  const int descriptor = const_cast<Socket&>(socket).native_handle();  // which does not change the socket
-  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
+  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
   return info.tcpi_total_retrans;
 }
 

@@ -33,6 +33,6 @@ void reset(Socket& socket) noexcept;
 /// The TCP segment size of the path now; 0 if unknown.
 std::uint32_t segment_size(Socket& socket) noexcept;
 /// TCP segments that this side has sent again; 0 if unknown.
-std::uint32_t retransmissions(const Socket& socket) noexcept;
+std::uint32_t retransmissions(Socket& socket) noexcept;
 
 }  // namespace rpcrdma::fabric::iwarp

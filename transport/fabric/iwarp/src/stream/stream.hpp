@@ -41,7 +41,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   void forget(Exposure& exposure) noexcept;
 
   /// Those of the socket, also after the end.
-  std::uint64_t retransmissions() const noexcept {
+  std::uint64_t retransmissions() noexcept {
     return socket_.is_open() ? fabric::iwarp::retransmissions(socket_) : retransmissions_;
   }
 
