@@ -12,7 +12,7 @@ test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps cl
 # Programs that the suites run in the virtual machines.
 vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)
-vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup)
+vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup bpftrace binutils)
 package_packages=("${build_packages[@]}" git build-essential debhelper dpkg-dev lintian mmdebstrap)
 fuzz_packages=("${build_packages[@]}" clang libclang-rt-14-dev)
 tidy_packages=("${build_packages[@]}" git clang-tidy)

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """tshark decodes the traffic of the programs and finds no error in it."""
-import os
-import signal
-import subprocess
-
 from kit import iwarp, rpc
 from kit.case import Case
 from kit.fabric import iwarp_only
 from kit.recut import recut
 from kit.relay import Relay
+from kit.tcpdump import Tcpdump
 from kit.trees import noise
 from kit.tshark import crc_verdicts, packets
-from kit.waiting import wait_until
 
 CALL = 0  # rpc.msgtyp
 ENTRIES = 2000
@@ -88,25 +84,10 @@ class Capture(Case):
 
     def test_on_the_loopback_interface(self):
         """The traffic as the kernel carried it."""
-        captured = self.folder / "captured.pcap"
-        log = self.folder / "tcpdump.log"
-        with open(log, "wb") as output:
-            tcpdump = subprocess.Popen(["tcpdump", "-i", "lo", "-s", "0", "-B", "65536", "-U", "-w", str(captured),
-                                        "tcp", "port", str(self.one.port)], stderr=output)
-        self.addCleanup(tcpdump.wait)
-        self.addCleanup(tcpdump.kill)
-        wait_until(lambda: b"listening on" in log.read_bytes() or tcpdump.poll() is not None, "tcpdump")
-        if tcpdump.poll() is not None:
-            self.skipTest("tcpdump may not capture here: " + log.read_text())
+        tcpdump = Tcpdump(self, self.folder / "captured.pcap", self.one.port)
         self.exchange(self.one.address)
-        # Another packet in the capture shows that all earlier ones have arrived; at SIGINT tcpdump writes the
-        # rest.
-        marks = captured.stat().st_size
-        self.nfs("ping", self.one.url("/files"))
-        wait_until(lambda: captured.stat().st_size > marks, "the last packets")
-        os.kill(tcpdump.pid, signal.SIGINT)
-        tcpdump.wait()
-        self.assertGreater(recut(captured, self.capture, self.one.port), 2 * BULK)
+        tcpdump.stop()
+        self.assertGreater(recut(tcpdump.path, self.capture, self.one.port), 2 * BULK)
         self.check()
 
 

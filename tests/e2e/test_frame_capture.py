@@ -4,26 +4,74 @@ import os
 import re
 import signal
 import struct
+import subprocess
 import unittest
 from pathlib import Path
 
-from kit import iwarp, pcapng, rpc
+from kit import flows, iwarp, pcapng, rpc
 from kit.case import Case
 from kit.counts import Counts
 from kit.fabric import ADDRESS, ADDRESS6, FABRIC, OPTIONS, iwarp_only
+from kit.pcap import SERVER_PORT
+from kit.recut import recut
 from kit.relay import Relay
 from kit.server import binary
+from kit.tcpdump import Tcpdump
 from kit.trees import noise
-from kit.tshark import checksum_verdicts, packets
-from kit.waiting import wait_until
+from kit.tshark import UNKNOWN_PROGRAMS, checksum_verdicts, packets
+from kit.waiting import DEADLINE_S, wait_until
 
-CALL = 0  # rpc.msgtyp
+CALL, REPLY = 0, 1  # rpc.msgtyp
 ENTRIES = 1000
 BULK = 1500000
+TARGET = "".join(f"{number:04}/" for number in range(1, 801))  # of a symbolic link: a call that does not fit inline
 
 
-class FrameCapture(Case):
-    """ping, ls -l, put and get, captured on both sides."""
+class Both(Case):
+    """Compares what client and server have captured with the wire."""
+
+    def server_port(self):
+        raise NotImplementedError
+
+    def exchange(self, address):
+        """Makes calls to the server through `address`, with captures self.clients."""
+        raise NotImplementedError
+
+    def end(self):
+        """Ends the server, which has captured to self.of_server."""
+        raise NotImplementedError
+
+    def compare(self, wire, port_of_clients):
+        """`wire` has one MPA frame in each packet. Message for message, both sides have captured the same."""
+        sent = flows.of_wire(wire, SERVER_PORT)
+        of_server = flows.of_capture(self.of_server, self.server_port())
+        of_clients = [one for capture in self.clients for one in flows.of_capture(capture, port_of_clients)]
+        self.assertEqual([len(of_server), len(of_clients), len(self.clients)], 3 * [len(sent)])
+        for real, server, client in zip(sent, of_server, of_clients):
+            for one in (server, client):
+                self.assertEqual(one.flows, real.flows)
+                self.assertEqual(flows.check_order(self, one), flows.check_order(self, real))
+        return sent
+
+    def through_a_relay(self):
+        wire = self.folder / "wire.pcap"
+        with Relay(f"{ADDRESS}:{self.server_port()}", wire) as relay:
+            self.exchange(relay.address)
+        self.end()
+        return self.compare(wire, int(relay.address.rsplit(":", 1)[1]))
+
+    def as_tcpdump_has_it(self):
+        tcpdump = Tcpdump(self, self.folder / "captured.pcap", self.server_port())
+        self.exchange(f"{ADDRESS}:{self.server_port()}")
+        tcpdump.stop()
+        self.end()
+        wire = self.folder / "wire.pcap"
+        recut(tcpdump.path, wire, self.server_port())
+        return self.compare(wire, self.server_port())
+
+
+class FrameCapture(Both):
+    """ping, ls -l, put, get and a long call, captured on both sides."""
 
     timeout_s = 300
 
@@ -53,6 +101,14 @@ class FrameCapture(Case):
         self.captured("rpcrdma-nfs", "put", self.local, f"nfs://{address}/files/bulk")
         self.captured("rpcrdma-nfs", "get", f"nfs://{address}/files/bulk", self.folder / "back")
         self.assertEqual((self.folder / "back").read_bytes(), self.local.read_bytes())
+        self.captured("rpcrdma-nfs", "ln", "-s", TARGET, f"nfs://{address}/files/long")
+        self.assertEqual(os.readlink(self.files / "long"), TARGET)
+
+    def server_port(self):
+        return self.one.port
+
+    def end(self):
+        self.one.stop()
 
     def check_decoded(self, seen):
         for layer in ("iwarp_mpa", "iwarp_ddp_rdmap", "rpcordma", "rpc", "nfs"):
@@ -80,6 +136,8 @@ class FrameCapture(Case):
              p.number_of("rpc") == CALL and p.number_of("reply_chunk") == 1)
         some("a reply in the Reply chunk", lambda p: p.number_of("message") == rpc.NOMSG and
              p.number_of("reply_chunk") == 1)
+        some("a long call", lambda p: p.number_of("message") == rpc.NOMSG and p.number_of("positions") == 0)
+        some("the SYMLINK in it", lambda p: p.number_of("procedure") == rpc.SYMLINK and p.number_of("rpc") == CALL)
         self.assertFalse(any("TCP Dup ACK" in packet.info or "Retransmission" in packet.info or
                              "not captured" in packet.info or "Window Full" in packet.info for packet in seen))
 
@@ -92,32 +150,23 @@ class FrameCapture(Case):
         self.check_decoded(packets(self.of_server))
         seen = [packet for capture in self.clients for packet in packets(capture)]
         self.check_decoded(seen)
-        comments = [packet.comment for packet in pcapng.packets(self.clients[-1])]
+        comments = [packet.comment for capture in self.clients for packet in pcapng.packets(capture)]
         for text in ("connection 1: ", "bind: handle 0x", "may be written by the peer"):
             self.assertTrue(any(text in comment for comment in comments), text)
 
+    def check_kinds(self, sent):
+        for side, kind in ((1, flows.WRITES), (1, flows.REQUESTS), (0, flows.RESPONSES)):
+            self.assertTrue(any(getattr(one.flows[side], kind) for one in sent), kind)
+        calls = [flows.Header(octets) for _, octets in sent[-1].flows[0].sends]
+        self.assertTrue(any(call.procedure == rpc.NOMSG for call in calls), "the long call")
+
     @iwarp_only("compares with the frames of the TCP stream")
     def test_equal_to_the_wire(self):
-        """The captures of both sides equal the traffic on the wire, message for message."""
-        wire = self.folder / "wire.pcap"
-        with Relay(self.one.address, wire) as relay:
-            self.exchange(relay.address)
-            relay_port = int(relay.address.rsplit(":", 1)[1])
-        self.one.stop()
-        sent = pcapng.connections(pcapng.pcap_packets(wire), {20049})
-        of_server = pcapng.connections(pcapng.packets(self.of_server), {self.one.port})
-        of_clients = [one for capture in self.clients
-                      for one in pcapng.connections(pcapng.packets(capture), {relay_port})]
-        self.assertEqual((len(of_server), len(of_clients)), (len(sent), len(sent)))
-        self.assertEqual(len(sent), len(self.clients))
-        for real, server, client in zip(sent, of_server, of_clients):
-            self.assertTrue(real[0].sends and real[1].sends)
-            for side in (0, 1):
-                self.assertEqual(server[side], real[side])
-                self.assertEqual(client[side], real[side])
-        for kind in ("writes", "requests"):
-            self.assertTrue(any(getattr(one[1], kind) for one in sent), kind)
-        self.assertTrue(any(one[0].responses for one in sent))
+        self.check_kinds(self.through_a_relay())
+
+    @iwarp_only("compares with the frames of the TCP stream")
+    def test_equal_to_tcpdump(self):
+        self.check_kinds(self.as_tcpdump_has_it())
 
     def test_stopped_and_started_by_a_signal(self):
         """SIGUSR2 stops and starts; the file is whole while the capture is stopped."""
@@ -217,3 +266,53 @@ class FrameCapture(Case):
             done = self.run_program(program, *(str(word).replace("{}", "x,snap=one") for word in arguments))
             self.assertEqual(done.returncode, 2)
             self.assertIn(b"wrong value: 'snap=one'", done.stderr)
+
+
+class Reverse(Both):
+    """Calls of a server to its client (RFC 8167), captured on both sides."""
+
+    COUNT = 20
+
+    def setUp(self):
+        super().setUp()
+        self.of_server, self.clients = self.folder / "server.pcapng", [self.folder / "client.pcapng"]
+        self.service = subprocess.Popen([binary("e2e_reverse"), "serve", f"{FABRIC}@{ADDRESS}:0", str(self.of_server)],
+                                        stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.service.communicate)
+        self.addCleanup(self.service.kill)
+        self.address = self.service.stdout.readline().split()[1]
+
+    def server_port(self):
+        return int(self.address.rsplit(":", 1)[1])
+
+    def exchange(self, address):
+        done = self.run_program("e2e_reverse", "call", f"{FABRIC}@{address}", self.clients[0], self.COUNT)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), done.stdout)
+
+    def end(self):
+        self.service.terminate()
+        self.assertEqual(self.service.wait(DEADLINE_S), 0)
+
+    def test_decoded_by_tshark(self):
+        """Both sides have captured the same, in which tshark finds the calls of both directions."""
+        self.exchange(f"{ADDRESS}:{self.server_port()}")
+        self.end()
+        for capture in (self.of_server, *self.clients):
+            connection, = flows.of_capture(capture, self.server_port())
+            self.assertEqual(flows.check_order(self, connection), [1, self.COUNT])
+            seen = packets(capture, *UNKNOWN_PROGRAMS)
+            self.assertFalse([packet for packet in seen if packet.has("_ws.malformed")])
+            for program, count, side in ((0x20004d50, 1, 0), (0x20004d51, self.COUNT, 1)):
+                of_program = [p for p in seen if p.number_of("program") == program]
+                for kind, sender in ((CALL, side), (REPLY, 1 - side)):
+                    found = [p for p in of_program if p.number_of("rpc") == kind]
+                    self.assertEqual(len(found), count)
+                    self.assertEqual({int(p.source == str(self.server_port())) for p in found}, {sender})
+
+    @iwarp_only("compares with the frames of the TCP stream")
+    def test_equal_to_the_wire(self):
+        self.through_a_relay()
+
+    @iwarp_only("compares with the frames of the TCP stream")
+    def test_equal_to_tcpdump(self):
+        self.as_tcpdump_has_it()

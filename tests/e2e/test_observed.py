@@ -3,21 +3,33 @@
 import os
 import socket
 import struct
+import sys
 import unittest
 
 from kit import nfs
 from kit.case import Case
 from kit.fabric import iwarp_only
 from kit.hung import HungFileSystem
-from kit.metrics import OPTIONS, scrape, stats, sum_of
-from kit.namespace import missing_tools
+from kit.metrics import OPTIONS, samples, scrape, stats, sum_of
+from kit.namespace import Namespace, missing_tools
 from kit.proxy import Proxy
 from kit.rpc import ERR_CHUNK, ERR_VERS, GETATTR, LOOKUP, MKDIR, MSG, NFS, READ, WRITE, RpcPeer, call, header, opaque, \
     read_list, segment, write_list
+from kit.server import binary
 from kit.trees import noise
 from kit.waiting import wait_until
 
 SIZE = 1_000_000
+SLOW_S = 0.1  # what a slow disk adds to each operation
+# Drops every fifth of the large packets that the server sends.
+LOSSES = """
+table inet lossy {{
+  chain incoming {{
+    type filter hook input priority 0
+    tcp sport {port} meta length > 1000 numgen inc mod 5 0 drop
+  }}
+}}
+"""
 
 
 class Observed(Case):
@@ -175,16 +187,83 @@ class Limits(Observed):
         self.assertGreater(asked, granted)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+@unittest.skipIf(missing_tools("unshare", "nsenter", "ip", "nft"), "a tool is not installed")
+@iwarp_only("an adapter counts its own losses")
+class LossyLink(Observed):
+    """The loopback interface of a network namespace, which loses packets."""
+
+    READ = "import sys, urllib.request as r; sys.stdout.write(r.urlopen(sys.argv[1]).read().decode())"
+
+    def setUp(self):
+        super().setUp()
+        self.space = Namespace()
+        self.addCleanup(self.space.close)
+        if not self.space.usable:
+            self.skipTest("no network namespaces here: " + self.space.holder.stderr.read())
+        self.one = self.server(options=OPTIONS, prefix=self.space.prefix())
+
+    def run_inside(self, *command):
+        done = self.space.run(*map(str, command))
+        self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+        return done.stdout
+
+    def figures(self):
+        return samples(self.run_inside(sys.executable, "-c", self.READ, f"http://{self.one.metrics}/metrics"))
+
+    def copy(self, *arguments):
+        self.run_inside(binary("rpcrdma-nfs"), "--fabric", "iwarp", *arguments)
+
+    def lose_packets(self):
+        rules = self.folder / "rules"
+        rules.write_text(LOSSES.format(port=self.one.port))
+        done = self.space.run("nft", "-f", str(rules))
+        if done.returncode != 0:
+            self.skipTest("no packet filter here: " + done.stderr)
+
+    def test_a_link_that_loses_packets(self):
+        self.copy("put", self.source(), self.one.url("memory/f"))
+        self.lose_packets()
+        self.copy("get", self.one.url("memory/f"), self.folder / "back")
+        self.assertEqual((self.folder / "back").read_bytes(), noise(SIZE, 1))
+        seen = self.figures()
+        self.assertGreater(sum_of(seen, "rpcrdma_iwarp_retransmissions_total"), 0)
+        # TCP has repaired it: no connection was lost, and no call was sent again.
+        self.assertEqual(sum_of(seen, "rpcrdma_connections_accepted_total"), 2)
+        self.assertEqual(sum_of(seen, "rpcrdma_duplicate_calls_total"), 0)
+
+
 @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/fuse"), "needs root and FUSE")
 @unittest.skipIf(missing_tools("unshare", "nsenter"), "util-linux is not installed")
 @iwarp_only("calls hang in the file system whatever the fabric is")
 class SlowDisk(Observed):
-    def test_a_disk_that_does_not_answer(self):
+    def file_system(self):
+        """A file system, and a server that exports it as /hung."""
         hung = HungFileSystem(self.folder / "hung")
         self.addCleanup(hung.close)
         if not hung.usable:
             self.skipTest("no FUSE here: " + hung.process.stderr.read())
-        server = self.server([f"{self.folder / 'hung'}:/hung", "memory:/memory"], options=OPTIONS, prefix=hung.prefix())
+        return hung, self.server([f"{self.folder / 'hung'}:/hung", "memory:/memory"], options=OPTIONS, prefix=hung.prefix())
+
+    def test_a_slow_disk(self):
+        """Each call lasts as long as the disk; all are answered."""
+        slow, server = self.file_system()
+        peer = self.peer(server)
+        top, memory = peer.mount("/hung"), peer.mount("/memory")
+        slow.slow_down(SLOW_S)
+        for index in range(5):
+            self.assertEqual(nfs.ask(peer, LOOKUP, nfs.place(top, b"name%d" % index))[0], nfs.NOENT)
+            self.assertEqual(nfs.ask(peer, GETATTR, opaque(memory))[0], 0)
+        self.grows(server, "call_duration_seconds_count", 5, procedure="LOOKUP")
+        faster = [value for (name, labels), value in scrape(server).items()
+                  if name == "rpcrdma_call_duration_seconds_bucket" and ("procedure", "LOOKUP") in labels and
+                  float(dict(labels)["le"]) <= SLOW_S]
+        self.assertGreater(len(faster), 5)
+        self.assertEqual(set(faster), {0})
+        self.assertEqual([one["calls_in_progress"] for one in stats(server)["busiest_connections"]], [0])
+
+    def test_a_disk_that_does_not_answer(self):
+        hung, server = self.file_system()
         peer = self.peer(server)
         top = peer.mount("/hung")
         hung.hang()

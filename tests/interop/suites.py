@@ -9,7 +9,7 @@ import subprocess
 from kit.server import binary
 from kit.trees import differences, make_tree, write_noise
 from kit.waiting import DEADLINE_S, scaled, wait_until
-from vmkit import capture
+from vmkit import capture, histograms
 from vmkit.machine import Machine
 
 
@@ -69,6 +69,7 @@ class EndToEndOnRxe(Machine):
         capture.check(self, seen)
         capture.check_long_call(self, seen)
         self.assertTrue(any(packet.does("send with invalidate") for packet in seen))
+        capture.check_own(self, self.out / "captures", self.out / "e2e-rxe.pcap", 20)
 
 
 class MoreEndToEndOnRxe(Machine):
@@ -80,6 +81,19 @@ class MoreEndToEndOnRxe(Machine):
         """The remaining end-to-end tests over verbs. They use the device in the same ways as those of the
         previous suite."""
         self.run_guest("e2e.sh", "more")
+
+
+class Probes(Machine):
+    name = "probes"
+    label = "vm-more"
+    timeout_s = 1500
+
+    def test(self):
+        """The project's script for bpftrace, on both programs: its histograms count every call."""
+        self.assertTrue(installed("bpftrace"), "bpftrace is not installed")
+        self.run_guest("probes.sh")
+        calls = histograms.check(self, self.out, "server", histograms.SERVER)
+        self.assertEqual(calls, sum(histograms.check(self, self.out, name, histograms.CLIENT) for name in ("put", "get")))
 
 
 class VersionsOnRxe(Machine):

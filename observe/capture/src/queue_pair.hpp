@@ -48,6 +48,7 @@ class CapturedQueuePair final : public fabric::QueuePair,
   void disconnect() override { inner_->disconnect(); }
   void abort() override { inner_->abort(); }
   void quiesce() noexcept override;
+  std::uint64_t retransmissions() const noexcept override { return inner_->retransmissions(); }
 
  private:
   /// A Receive or Read that is outstanding.

@@ -226,9 +226,11 @@ void add_fabrics(Families& out, const Report& report) {
 
 void add_iwarp(Families& out, const Report& report) {
   fabric::Counters sum;
+  std::uint64_t retransmissions = 0;
   for (const FabricUse& use : report.fabrics) {
     if (use.name != "iwarp") continue;
     sum = use.counters;
+    retransmissions = use.traffic.retransmissions;
   }
   out.begin("rpcrdma_iwarp_frames_total", "FPDUs of the iWARP stack in userspace.", MetricType::Counter);
   out.add(sum.frames_sent, {{"direction", "sent"}});
@@ -237,6 +239,7 @@ void add_iwarp(Families& out, const Report& report) {
   out.begin("rpcrdma_iwarp_socket_calls_total", "Reads and writes of sockets that moved data.", MetricType::Counter);
   out.add(sum.socket_reads, {{"direction", "read"}});
   out.add(sum.socket_writes, {{"direction", "write"}});
+  out.counter("rpcrdma_iwarp_retransmissions_total", "TCP segments that the server has sent again.", retransmissions);
   out.counter("rpcrdma_iwarp_wakeups_total", "Times that the event loop reported received data.", sum.wakeups);
 }
 

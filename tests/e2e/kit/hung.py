@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A file system that hangs on command. Run as a program it is a FUSE file system (the kernel's uapi/linux/fuse.h, protocol
-7.31) of one empty directory; after a line on standard input it reads no more requests. When a process that waits for an
-unread request is killed, the kernel withdraws the request, so that the process can end."""
+"""A file system that is slow or hangs, on command. Run as a program it is a FUSE file system (the kernel's uapi/linux/fuse.h,
+protocol 7.31) of one empty directory. After the line "slow SECONDS" on standard input it answers each LOOKUP later by this time;
+after another line it reads no more requests. When a process that waits for an unread request is killed, the kernel withdraws
+the request, so that the process can end."""
 import ctypes
 import errno
 import os
@@ -10,6 +11,7 @@ import select
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 GETATTR, STATFS, OPEN, OPENDIR, INIT = 3, 17, 14, 27, 26
@@ -35,9 +37,16 @@ class HungFileSystem:
         return ["nsenter", "-t", str(self.process.pid), "-m", "--"]
 
     def hang(self):
-        self.process.stdin.write("hang\n")
+        self._command("hang", "hangs")
+
+    def slow_down(self, seconds):
+        """Answers each LOOKUP later by this time, one after the other."""
+        self._command(f"slow {seconds}", "slow")
+
+    def _command(self, line, answer):
+        self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        assert self.process.stdout.readline() == "hangs\n"
+        assert self.process.stdout.readline() == answer + "\n"
 
     def waiting(self):
         """The number of requests without an answer."""
@@ -80,15 +89,22 @@ def main():
     for descriptor in (device, 0):
         wakes.register(descriptor, select.POLLIN)
     # The kernel sends the first request on its own after mount(); from then on the file system can be used.
-    told = False
     said = False
-    while not told:
+    delay_s = 0
+    while True:
         ready = dict(wakes.poll())
-        told = 0 in ready
-        if device in ready and not told:
+        if 0 in ready:
+            command = sys.stdin.readline().split()
+            if command[:1] != ["slow"]:
+                break
+            delay_s = float(command[1])
+            print("slow", flush=True)
+        elif device in ready:
             question = os.read(device, 1 << 17)
             _, operation, unique = struct.unpack_from("<2IQ", question)
             if operation not in WITHOUT_ANSWER:
+                if operation == LOOKUP:
+                    time.sleep(delay_s)
                 error, body = answer(operation)
                 os.write(device, struct.pack("<IiQ", 16 + len(body), -error, unique) + body)
             if not said:

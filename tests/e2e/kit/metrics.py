@@ -29,12 +29,17 @@ def stats(server):
 
 
 def scrape(server):
-    """{(name, labels as a frozenset of pairs): value} of /metrics; every line must be well-formed."""
+    """The samples of /metrics."""
     status, headers, body = fetch(server, "/metrics")
     assert status == 200, status
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4"), headers
+    return samples(body.decode())
+
+
+def samples(text):
+    """{(name, labels as a frozenset of pairs): value} of an answer of /metrics; every line must be well-formed."""
     out = {}
-    for line in body.decode().splitlines():
+    for line in text.splitlines():
         if line.startswith("#"):
             assert re.match(r"# (HELP|TYPE) \w+ .", line), line
             continue

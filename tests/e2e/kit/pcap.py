@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes TCP streams as packets in the pcap format."""
+"""Writes TCP streams as packets in the pcap format, and reads the IP packets of such files and of those of tcpdump."""
 import struct
 import time
 
@@ -60,3 +60,15 @@ class Capture:
 
     def close(self):
         self.file.close()
+
+
+def read(path):
+    """The IP packets of a pcap file of Capture or tcpdump, without padding."""
+    with open(path, "rb") as file:
+        magic, *_, link = struct.unpack("<IHHiIII", file.read(24))
+        skipped = {1: 14, 101: 0}.get(link)  # Ethernet, raw IP
+        if magic != 0xA1B2C3D4 or skipped is None:
+            raise AssertionError(f"capture of link type {link}")
+        while head := file.read(16):
+            packet = file.read(struct.unpack_from("<I", head, 8)[0])[skipped:]
+            yield packet[:struct.unpack_from(">H", packet, 2)[0] or len(packet)]

@@ -3,23 +3,18 @@
 not aligned to TCP segments."""
 import struct
 
-from kit.pcap import CLIENT, SERVER, SYN, Capture, Stream
+from kit.pcap import CLIENT, SERVER, SYN, Capture, Stream, read
 from kit.relay import Frames
 
 
 def tcp_segments(path):
-    """(source port, destination port, sequence number, flags, bytes) of each packet of an Ethernet capture."""
-    with open(path, "rb") as file:
-        magic, *_, link = struct.unpack("<IHHiIII", file.read(24))
-        if (magic, link) != (0xA1B2C3D4, 1):
-            raise AssertionError(f"capture of link type {link}")
-        while head := file.read(16):
-            packet = file.read(struct.unpack_from("<I", head, 8)[0])[14:]
-            words = (packet[0] & 15) * 4
-            length = struct.unpack_from(">H", packet, 2)[0] or len(packet)
-            tcp = packet[words:length]
-            source, destination, sequence = struct.unpack_from(">HHI", tcp)
-            yield source, destination, sequence, tcp[13], tcp[(tcp[12] >> 4) * 4:]
+    """(source port, destination port, sequence number, flags, bytes) of each TCP segment of a capture."""
+    for packet in read(path):
+        if packet[9] != 6:
+            continue
+        tcp = packet[(packet[0] & 15) * 4:]
+        source, destination, sequence = struct.unpack_from(">HHI", tcp)
+        yield source, destination, sequence, tcp[13], tcp[(tcp[12] >> 4) * 4:]
 
 
 class Direction:

@@ -15,8 +15,9 @@ FIELDS = {
     "nfs.procedure_v3": "procedure", "_ws.col.Info": "info", "tcp.stream": "stream", "rpcordma.errcode": "error",
     "rpcrdma2.procedure": "message2", "rpcrdma2.error": "error2", "rpcrdma2.option": "option2",
     "rpcrdma2.read.position": "positions2", "rpcrdma2.write.segments": "writes2", "rpcrdma2.reply.segments": "reply_chunk2",
-    "_ws.expert.message": "remarks",
+    "_ws.expert.message": "remarks", "rpc.program": "program", "tcp.srcport": "source",
 }
+UNKNOWN_PROGRAMS = "-o", "rpc.dissect_unknown_programs:TRUE"  # else only programs that tshark knows are shown as RPC
 
 
 @functools.cache
@@ -60,9 +61,9 @@ class Packet:
         return "\t".join(f"{name}={value}" for name, value in vars(self).items() if value)
 
 
-def packets(path):
+def packets(path, *preferences):
     fields = [text for field in FIELDS for text in ("-e", field)]
-    return [Packet(line) for line in _run(path, "-T", "fields", *fields).splitlines()]
+    return [Packet(line) for line in _run(path, *preferences, "-T", "fields", *fields).splitlines()]
 
 
 def crc_verdicts(path):

@@ -83,7 +83,7 @@ client_tests() {
 client_for_the_capture() {
   local url=$2 folder=$3 file=$4
   client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar
-  quiet() { $client "$@" 2>>/run/client.err; }
+  quiet() { $client ${captures:+--capture "$captures/$1.pcapng"} "$@" 2>>/run/client.err; }
   large_directory "$folder/large" 100
   expect 'put, for the capture' quiet put "$file" "$url/captured"
   expect 'get, for the capture' quiet get "$url/captured" /run/captured

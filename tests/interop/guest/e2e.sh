@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The end-to-end tests over verbs, with tiny inputs as the machine is slow. Tests of iWARP alone skip themselves with a
 # reason. In the virtual machine:
-#   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER default|more|FILE...
+#   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER default|more|capture|rights|FILE...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 shift
@@ -44,15 +44,43 @@ run_both() {
   cat "$VM_OUT/first.log"
 }
 
-# Makes a capture, which the host checks.
+# Captures both programs, and a service that calls its client: on the wire, and by --capture on both sides. The host checks
+# these captures.
 capture() {
-  mkdir -p /srv/ours
-  start_nfsd verbs $left
+  captures=/run/captures
+  mkdir -p /srv/ours $captures
+  start_nfsd verbs $left --capture $captures/server.pcapng
   start_capture e2e-rxe.pcap left udp port 4791
-  head -c 1500000 "$bin/rpcrdma-nfsd" >/run/piece
+  # Without zeros: tshark takes packets that begin like an Ethernet header for Ethernet over InfiniBand.
+  seq -w 1 300000 | head -c 1500000 >/run/piece
   client_for_the_capture verbs nfs://$left:20050/ours /srv/ours /run/piece
+  reverse_calls 20
   stop_capture
   stop_nfsd
+  cp -r $captures "$VM_OUT/"
+}
+
+# Tests over iwarp that need more rights than most containers have; none may skip itself.
+rights() {
+  modprobe -a fuse nf_tables nft_numgen
+  unset RPCRDMA_E2E_FABRIC RPCRDMA_E2E_ADDRESS RPCRDMA_E2E_ADDRESS6 RPCRDMA_E2E_CLIENT
+  expect 'hung and slow file systems, lost packets' without_skips hung observed/SlowDisk observed/LossyLink
+}
+without_skips() {
+  run "$@" >/run/rights.log
+  local status=$?
+  cat /run/rights.log
+  ((status == 0)) && ! grep -q skipped /run/rights.log
+}
+
+# reverse_calls COUNT
+reverse_calls() {
+  "$bin/e2e_reverse" serve verbs@$left:20055 $captures/reverse-server.pcapng >/run/reverse.out 2>>/run/nfsd.err &
+  local server=$!
+  vm_until $patience grep -qs ^ready /run/reverse.out || vm_die 'e2e_reverse does not start'
+  expect "$1 calls of a server to its client" timeout $patience "$bin/e2e_reverse" call verbs@$left:20055 $captures/reverse.pcapng "$1"
+  kill -TERM $server
+  expect 'that server exits with 0' wait $server
 }
 
 case $1 in
@@ -67,7 +95,9 @@ case $1 in
   more)
     rest=$(without "${host[@]}" "${programs[@]}" "${peers[@]}" </run/tests && tests_of "${later[@]}")
     run_both 'the other tests' "$(sed -n 'p;n' <<<"$rest")" 'the second half of them' "$(sed -n 'n;p' <<<"$rest")"
+    rights
     ;;
+  capture | rights) "$1" ;;
   *) expect "$*" run "$@" ;;
 esac
 expect 'nothing is left behind' resources_are "$before"

@@ -3,15 +3,16 @@
 and calls have the right chunk lists."""
 import subprocess
 
+from kit import flows, roce
 from kit.recut import recut
-from kit.tshark import options
+from kit.tshark import UNKNOWN_PROGRAMS, options
 
 FIELDS = {
     "frame.protocols": "protocols", "infiniband.bth.opcode": "ib", "iwarp_rdma.opcode": "iwarp",
     "rpcordma.msg_type": "message", "rpcordma.reads_count": "reads", "rpcordma.writes_count": "writes",
     "rpcordma.reply_count": "reply_chunk", "rpcordma.position": "positions", "rpc.msgtyp": "rpc",
     "nfs.procedure_v3": "procedure", "_ws.col.Info": "info", "rpcrdma2.procedure": "message2", "rpcrdma2.error": "error2",
-    "tcp.stream": "stream", "infiniband.bth.destqp": "pair", "infiniband.bth.psn": "psn",
+    "tcp.stream": "stream", "infiniband.bth.destqp": "pair", "infiniband.bth.psn": "psn", "rpc.program": "program",
 }
 CALL, REPLY, MSG, NOMSG, ERROR, ERR_VERS = 0, 1, 0, 1, 4, 1
 READLINK, READ, WRITE, SYMLINK, READDIR, READDIRPLUS = 5, 6, 7, 10, 16, 17
@@ -70,14 +71,14 @@ class Packet:
         return " ".join(f"{name}={value}" for name, value in vars(self).items() if value)
 
 
-def decoded(path, tcp_port=None):
+def decoded(path, tcp_port=None, preferences=()):
     """The packets. A TCP capture is first split into one packet for each MPA frame."""
     if tcp_port is not None:
         cut = path.with_suffix(".cut.pcap")
         recut(path, cut, tcp_port)
         path = cut
     fields = [text for field in FIELDS for text in ("-e", field)]
-    done = subprocess.run(["tshark", *options(), "-r", str(path), "-T", "fields", *fields],
+    done = subprocess.run(["tshark", *options(), *preferences, "-r", str(path), "-T", "fields", *fields],
                           capture_output=True, text=True, errors="replace", timeout=900, check=False)
     if done.returncode != 0:
         raise AssertionError(f"tshark: {done.stderr}")
@@ -130,3 +131,51 @@ def check_fallback(case, packets):
     some(case, packets, "version one on the same connection", lambda p: p.has("rpcordma") and p.connection() in first)
     some(case, packets, "version one on another connection", lambda p: p.has("rpcordma") and p.connection() not in first)
     case.assertFalse([packet for packet in packets if packet.malformed()])
+
+
+# The commands of client_for_the_capture in guest/client.sh; then guest/e2e.sh runs e2e_reverse.
+COMMANDS = "put", "get", "ls", "ln", "readlink"
+LEFT, NFSD, REVERSE = bytes([10, 1, 0, 1]), 20050, 20055
+PROMPTER, DOUBLER = 0x20004D50, 0x20004D51  # tests/e2e/reverse/reverse.x
+
+
+def _used(path, port):
+    """The connections, without attempts that have failed."""
+    return [connection for connection in flows.of_capture(path, port) if connection.events]
+
+
+def check_own(case, folder, wire, reverse_calls):
+    """Captures of --capture: those of client and server say the same as the wire, and tshark decodes them."""
+    of_server = _used(folder / "server.pcapng", NFSD) + _used(folder / "reverse-server.pcapng", REVERSE)
+    on_wire = roce.connections(wire, LEFT)
+    case.assertEqual(len(of_server), len(on_wire))
+    at = -1
+    for name in (*COMMANDS, "reverse"):
+        of_client = _used(folder / f"{name}.pcapng", REVERSE if name == "reverse" else NFSD)
+        # If the device loses a connection, the client continues on another one.
+        at += len(of_client)
+        for side in flows.SIDES:
+            # A device does not report the peer's Reads and Writes, so they are shown when the reply arrives.
+            real = on_wire[at].flows[side].unordered()
+            case.assertEqual(of_server[at].flows[side].unordered(), real, name)
+            case.assertEqual(of_client[-1].flows[side].unordered(), real, name)
+        counts = [flows.check_order(case, one) for one in (of_client[-1], of_server[at], on_wire[at])]
+        case.assertEqual(counts, 3 * counts[:1])
+        case.assertEqual(counts[0][1], reverse_calls if name == "reverse" else 0)
+    case.assertEqual(at, len(on_wire) - 1)
+    server = decoded(folder / "server.pcapng")
+    for seen in (server, [packet for name in COMMANDS for packet in decoded(folder / f"{name}.pcapng")]):
+        check(case, seen)
+        check_long_call(case, seen)
+        case.assertTrue(any(packet.has("iwarp_mpa") and packet.does("send with invalidate") for packet in seen))
+    for name in ("reverse", "reverse-server"):
+        check_reverse(case, decoded(folder / f"{name}.pcapng", preferences=UNKNOWN_PROGRAMS), reverse_calls)
+
+
+def check_reverse(case, packets, calls):
+    """The calls of a server to its client, and the call that asks for them."""
+    case.assertFalse([packet for packet in packets if packet.malformed()])
+    for program, count in ((PROMPTER, 1), (DOUBLER, calls)):
+        for kind in (CALL, REPLY):
+            found = [packet for packet in packets if (packet.number("program"), packet.number("rpc")) == (program, kind)]
+            case.assertEqual(len(found), count, [hex(program), kind])

@@ -29,6 +29,7 @@ Report report_of(std::uint64_t calls) {
   use.name = "iwarp";
   use.traffic.calls = 3 * calls;
   use.traffic.inline_calls = calls;
+  use.traffic.retransmissions = 4;
   use.counters.frames_sent = 7;
   part.add(std::move(use), {});
   return part;
@@ -92,6 +93,7 @@ TEST(PrometheusTest, HasEachValueOnce) {
   EXPECT_EQ(found.at(R"(rpcrdma_call_forms_total{fabric="iwarp",form="inline"})"), 10);
   EXPECT_EQ(found.at(R"(rpcrdma_build_info{version="1.2.3"})"), 1);
   EXPECT_EQ(found.at(R"(rpcrdma_iwarp_frames_total{direction="sent"})"), 7);
+  EXPECT_EQ(found.at("rpcrdma_iwarp_retransmissions_total"), 4);
 }
 
 TEST(PrometheusTest, HistogramsAreCumulative) {

@@ -227,9 +227,11 @@ void Connection::destroy() noexcept {
   send_queue_.drop_waiters();
   reply_queue_.drop_waiters();
   windows_.clear();
-  if (queue_pair_) traffic_.read_depth_waits = queue_pair_->read_waits();
+  if (!queue_pair_) return;
+  traffic_.read_depth_waits = queue_pair_->read_waits();
+  traffic_.retransmissions = queue_pair_->retransmissions();
   // Deferred: the caller may be within a callback of the queue pair.
-  if (queue_pair_) fabric::delete_later(context(), std::move(queue_pair_));
+  fabric::delete_later(context(), std::move(queue_pair_));
 }
 
 void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {

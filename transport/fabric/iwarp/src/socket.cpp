@@ -94,4 +94,11 @@ std::uint32_t segment_size(Socket& socket) noexcept {
   return static_cast<std::uint32_t>(std::max(size, 0));
 }
 
+std::uint32_t retransmissions(Socket& socket) noexcept {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
+  return info.tcpi_total_retrans;
+}
+
 }  // namespace rpcrdma::fabric::iwarp

@@ -33,5 +33,7 @@ bool is_quiet(Socket& socket) noexcept;
 void reset(Socket& socket) noexcept;
 /// The present TCP segment size of the path; 0 if unknown.
 std::uint32_t segment_size(Socket& socket) noexcept;
+/// TCP segments that this side has sent again; 0 if unknown.
+std::uint32_t retransmissions(Socket& socket) noexcept;
 
 }  // namespace rpcrdma::fabric::iwarp

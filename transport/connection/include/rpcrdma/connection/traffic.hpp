@@ -35,10 +35,11 @@ struct Traffic {
   std::uint64_t reply_chunk_calls = 0;  ///< with a Reply chunk
   std::uint64_t long_replies = 0;       ///< replies sent or received in a Reply chunk
   // Errors.
-  std::uint64_t version_errors = 0;  ///< RDMA_ERROR with ERR_VERS, sent or received
-  std::uint64_t chunk_errors = 0;    ///< RDMA_ERROR with ERR_CHUNK, sent or received
-  std::uint64_t other_errors = 0;    ///< RDMA_ERROR with another code, sent or received
-  std::uint64_t discarded = 0;       ///< messages dropped, as RFC 8166 section 4.5 requires
+  std::uint64_t version_errors = 0;   ///< RDMA_ERROR with ERR_VERS, sent or received
+  std::uint64_t chunk_errors = 0;     ///< RDMA_ERROR with ERR_CHUNK, sent or received
+  std::uint64_t other_errors = 0;     ///< RDMA_ERROR with another code, sent or received
+  std::uint64_t discarded = 0;        ///< messages dropped, as RFC 8166 section 4.5 requires
+  std::uint64_t retransmissions = 0;  ///< TCP segments sent again by this side (iWARP in userspace)
   // Waits for resources.
   std::uint64_t credit_waits = 0;      ///< calls that waited for a credit (requester)
   std::uint64_t resource_waits = 0;    ///< how often calls waited for memory or send queue entries (requester)
@@ -86,6 +87,7 @@ constexpr auto Traffic::fields() noexcept {
                     Field{"chunk_errors", &Traffic::chunk_errors},
                     Field{"other_errors", &Traffic::other_errors},
                     Field{"discarded", &Traffic::discarded},
+                    Field{"retransmissions", &Traffic::retransmissions},
                     Field{"credit_waits", &Traffic::credit_waits},
                     Field{"resource_waits", &Traffic::resource_waits},
                     Field{"send_queue_waits", &Traffic::send_queue_waits},

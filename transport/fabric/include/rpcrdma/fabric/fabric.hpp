@@ -266,6 +266,9 @@ class RPCRDMA_EXPORT QueuePair {
   /// nothing touches a posted or exposed buffer. Callable at any time, also from within a callback of this queue pair,
   /// which is then the last callback. Outstanding work does not complete. The destructor does the same.
   virtual void quiesce() noexcept = 0;
+
+  /// TCP segments that this side has sent again so far; 0 if the provider does not know. It may make a system call.
+  virtual std::uint64_t retransmissions() const noexcept { return 0; }
 };
 
 /// A peer's request for a connection. Created on the listener's thread; destroying it rejects the connection.

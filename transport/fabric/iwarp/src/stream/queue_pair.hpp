@@ -58,6 +58,7 @@ class IwarpQueuePair final : public QueuePair {
   void disconnect() override { stream_->disconnect(); }
   void abort() override { stream_->abort(); }
   void quiesce() noexcept override { stream_->quiesce(); }
+  std::uint64_t retransmissions() const noexcept override { return stream_->retransmissions(); }
 
   void start() { stream_->start(peer_); }
 

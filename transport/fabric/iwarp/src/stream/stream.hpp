@@ -41,6 +41,11 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
   void forget(Exposure& exposure) noexcept;
 
+  /// Those of the socket, also after the end.
+  std::uint64_t retransmissions() noexcept {
+    return socket_.is_open() ? fabric::iwarp::retransmissions(socket_) : retransmissions_;
+  }
+
   // Connecting (stream_connect.cpp).
   void set_request(std::unique_ptr<Request> request) { request_ = std::move(request); }
   /// Connects to `peer`, or accepts the Request. Call once.
@@ -115,6 +120,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   PostMemory read_memory_;   // for the handler of the pending read
   PostMemory write_memory_;  // for the handler that waits until the socket is writable
   Socket socket_;
+  std::uint64_t retransmissions_ = 0;     // when socket_ was given up
   boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
   std::shared_ptr<Initiator> initiator_;  // while connecting
   std::unique_ptr<Request> request_;      // the request that an acceptor accepts, until accept()

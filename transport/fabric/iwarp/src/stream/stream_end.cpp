@@ -48,6 +48,7 @@ void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_wo
 
 void Stream::part(Parting parting, std::vector<std::byte> last_words) noexcept {
   error_code ignored;
+  retransmissions_ = retransmissions();
   switch (parting) {
     case Parting::close: socket_.close(ignored); break;
     case Parting::reset: reset(socket_); break;
