@@ -159,8 +159,10 @@ Refusal add_random(std::span<const std::string_view> settings, Script& script) {
   for (const std::string_view word : settings) {
     const std::size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals), value = equals == word.npos ? "" : word.substr(equals + 1);
-    if (name != "connections" && name != "each") return fmt::format("random has no setting '{}'", word);
-    if (!set_number(value, 1, 1000, name == "each" ? random.each : random.connections))
+    const bool is_number = name == "connections" || name == "each";
+    if (!is_number && name != "start-up") return fmt::format("random has no setting '{}'", word);
+    if (is_number ? !set_number(value, 1, 1000, name == "each" ? random.each : random.connections)
+                  : !set_choice(value, "no", "yes", random.start_up))
       return fmt::format("not a value of {}: '{}'", name, value);
   }
   script.random = random;
