@@ -12,7 +12,8 @@ fabric=verbs
 # Cases that are not run against the kernel.
 not_for_knfsd='chunk-lists/.*read|read-chunks/|long-calls/|limits/'
 not_for_siw='enhanced/(peer-to-peer|ready-by|word-of)|bad-request/(length-not-reached|every-prefix|many-at-once)|closing/resets'
-not_for_linux='none'
+# A case of stalls lasts as long as a mount waits, which is minutes.
+not_for_linux='stalls/(?!cut-at-every-read|invalidation)'
 
 # conform NAME TESTER EXCEPT ARGUMENT...: EXCEPT is a pattern of cases that are left out; $ONLY selects cases instead. A MUST
 # that fails is a result; only a peer that is gone fails the script.

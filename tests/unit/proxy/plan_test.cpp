@@ -154,7 +154,8 @@ TEST(Seed, SparesTheStartUpOfTheFirstConnection) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     for (const Rule& rule : random_rules({}, seed, 1)) EXPECT_FALSE(in_start_up(rule)) << to_text(rule);
     for (const Rule& rule : random_rules({}, seed, 2)) later = later || in_start_up(rule);
-    for (const Rule& rule : random_rules({.start_up = false}, seed, 2)) EXPECT_FALSE(in_start_up(rule)) << to_text(rule);
+    for (const Rule& rule : random_rules({.start_up = false}, seed, 2))
+      EXPECT_FALSE(in_start_up(rule)) << to_text(rule);
   }
   EXPECT_TRUE(later);
 }
