@@ -73,9 +73,9 @@ ours() {
     { echo "$*: $(</run/client.err)" && false; }
 }
 
-# The proxy does not disturb the start-up of connections to siw.
+# The proxy does not disturb the start-up of connections to siw, nor what siw reads.
 faults_ours() {
-  start_proxy 20049 start-up=no
+  start_proxy 20049 'start-up=no without=read-response'
   expect "rpcrdma-nfs on the kernel's server, $1 faults" faulty_rounds "$1" client_round
   stop_proxy faults-ours
   rm -rf /run/back
