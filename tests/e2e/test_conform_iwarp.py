@@ -27,11 +27,11 @@ class ConformIwarp(Case):
 
     def test_this_server_passes(self):
         """No case fails at any level."""
-        for options in (), ("--threads", "3"):
+        for number, (options, words) in enumerate([((), ()), (("--threads", "3"), ("--enhanced", "--pause", "0.001"))]):
             with self.subTest(options=options):
-                one = self.server(options=options, name=f"server {len(options)}")
+                one = self.server(options=options, name=f"server {number}")
                 report = self.folder / "report.xml"
-                shown = self.conform(one.address, "--junit", report)
+                shown = self.conform(one.address, "--junit", report, *words)
                 verdicts = LINE.findall(shown)
                 self.assertGreater(len(verdicts), 200, shown)
                 self.assertEqual([line for line in verdicts if line[0] not in ("pass", "skip")], [], shown)
@@ -75,7 +75,8 @@ class Wrong(Listening):
 
     def accepted(self, connection, address):
         with connection, contextlib.suppress(ConnectionError):
-            if connection.recv(4096):
+            self.request = connection.recv(4096)
+            if self.request:
                 connection.sendall(self.reply)
             if connection.recv(4096):
                 connection.sendall(self.answer)
@@ -102,6 +103,13 @@ class WrongPeers(Case):
 
     def test_an_end_within_an_fpdu(self):
         self.unreachable(Wrong(answer=b"\xff\xff\x41"), "within an FPDU")
+
+    def test_the_request(self):
+        """Of revision 1, or with --enhanced of revision 2 with read depths."""
+        for words, request in ((), b"\x40\x01\x00\x00"), (["--enhanced"], b"\x50\x02\x00\x04\x00\x10\x00\x10"):
+            with Wrong(flags=0x60) as peer:
+                self.run_program("rpcrdma-conform", "iwarp", *words, peer.address)
+            self.assertEqual(peer.request, b"MPA ID Req Frame" + request)
 
     def test_an_end_without_answer(self):
         self.unreachable(Wrong(), "ended without an answer")

@@ -348,3 +348,16 @@ class MoreKernelOnSiw(Machine):
     def test(self):
         """Both programs, with more pairs of fabrics; silent servers; many mounts and many connections."""
         self.run_guest("siw.sh", self.input)
+
+
+class FaultsOnSiw(Machine):
+    name = "faults-siw"
+    label = "vm-more"
+    more = True
+    timeout_s = 7200
+    siw = True
+
+    def test(self):
+        """The kernel's client on rpcrdma-nfsd and rpcrdma-nfs on the kernel's server, through a proxy that causes 500 faults
+        each."""
+        self.run_guest("siw.sh", self.input, "faults-linux", "faults-ours")

@@ -61,7 +61,7 @@ void add_closing(const MakeFamily& make) {
   family.robust("resets-after-the-request", "", "50 connections that are reset right after the Request",
                 "further connections are served", [](Peer& peer) {
                   repeatedly(peer, 50, [&peer] {
-                    peer.send(encode(Request{}));
+                    peer.send(encode(peer.request()));
                     peer.reset();
                   });
                 });

@@ -145,8 +145,8 @@ void add_crcs(IwarpFamily& family) {
               });
   family.must("crc-off", "5044-4.1-d 5044-4.4-d", "C=0 in Request and Reply; a call with a wrong CRC",
               "the CRC is not checked: an answer", [](Peer& peer) {
-                Request request;
-                request.flags = 0;
+                Request request = peer.request();
+                request.flags &= kEnhanced;
                 peer.start(request);
                 if (peer.crc()) Record::skip("the responder asks for CRCs");
                 Untagged header;
@@ -157,8 +157,8 @@ void add_crcs(IwarpFamily& family) {
   family.must("crc-on-by-the-reply", "5044-7.1.1-d 5044-4.4-c",
               "C=0 in the Request and C=1 in the Reply; a call with a wrong CRC",
               "the CRC is checked: the connection ends", [](Peer& peer) {
-                Request request;
-                request.flags = 0;
+                Request request = peer.request();
+                request.flags &= kEnhanced;
                 peer.start(request);
                 if (!peer.crc()) Record::skip("the responder does not ask for CRCs");
                 Untagged header;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "rpcrdma/conform/codec/header.hpp"
 #include "rpcrdma/conform/codec/rpc.hpp"
@@ -126,6 +127,7 @@ Reply Peer::expect_reply() {
   Record::expect(reply.private_data.size() == length, "the private data of the Reply is not complete");
   record_.received(fmt::format("Reply: flags {:#04x}, revision {}, {} bytes", reply.flags, reply.revision, length));
   if ((reply.flags & kEnhanced) != 0) reply.enhanced = decode_enhanced(In(reply.private_data).u32());
+  if ((reply.flags & kReject) == 0) std::this_thread::sleep_for(options_.pause);
   return reply;
 }
 

@@ -46,8 +46,11 @@ class Peer {
 
   // Start-up.
   Reply expect_reply();
+  /// The Request of cases that do not concern the set-up.
+  Request request() const { return options_.enhanced ? enhanced_request({}) : Request{}; }
   /// Sends a Request that must be accepted.
-  Reply start(const Request& request = {});
+  Reply start(const Request& request);
+  Reply start() { return start(request()); }
   /// The peer must end the connection, without accepting it.
   void expect_refused(std::chrono::milliseconds patience);
   void expect_refused() { expect_refused(options_.patience); }

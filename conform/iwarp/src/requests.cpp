@@ -31,14 +31,14 @@ void add_private_data(IwarpFamily& family) {
 void add_flags(IwarpFamily& family) {
   family.must("reject-bit", "5044-7.1.1-e", "a Request with R=1", "R is ignored in a Request: the Request is accepted",
               [](Peer& peer) {
-                Request request;
-                request.flags = kCrc | kReject;
+                Request request = peer.request();
+                request.flags |= kReject;
                 accepted(peer, request);
               });
-  family.must("reserved-bits", "5044-7.1.1-f", "a Request of revision 1 with the four reserved bits set",
+  family.must("reserved-bits", "5044-7.1.1-f", "a Request with the four reserved bits set",
               "reserved bits are not checked: the Request is accepted", [](Peer& peer) {
-                Request request;
-                request.flags = kCrc | 0x0F;
+                Request request = peer.request();
+                request.flags |= 0x0F;
                 accepted(peer, request);
               });
   family.must("crc-asked-for", "5044-7.1.1-d 5044-4.4-c", "a Request with C=1, then a call",
@@ -48,8 +48,8 @@ void add_flags(IwarpFamily& family) {
               });
   family.must("crc-not-asked-for", "5044-7.1.1-d 5044-4.4-f", "a Request with C=0, then a call",
               "FPDUs have a CRC field; it is right if the Reply has C=1", [](Peer& peer) {
-                Request request;
-                request.flags = 0;
+                Request request = peer.request();
+                request.flags &= kEnhanced;
                 accepted(peer, request);
               });
 }
@@ -57,15 +57,15 @@ void add_flags(IwarpFamily& family) {
 void add_replies(IwarpFamily& family) {
   family.must("reply-of-revision-1", "5044-7.1.1-a 5044-7.1.1-g 6581-10-b", "a Request of revision 1",
               "a Reply of revision 1, not enhanced", [](Peer& peer) {
-                const Reply reply = peer.start();
+                const Reply reply = peer.start(Request{});
                 Record::expect(reply.revision == 1, fmt::format("revision {}", reply.revision));
                 Record::expect((reply.flags & kEnhanced) == 0, "an enhanced Reply");
                 peer.expect_alive();
               });
   family.must("reply-reserved-bits", "5044-7.1.1-f", "a Request with the reserved bits set",
               "the reserved bits of the Reply are zero", [](Peer& peer) {
-                Request request;
-                request.flags = kCrc | 0x0F;
+                Request request = peer.request();
+                request.flags |= 0x0F;
                 const Reply reply = peer.start(request);
                 Record::expect((reply.flags & 0x0F) == 0, fmt::format("flags {:#04x}", reply.flags));
               });
@@ -83,8 +83,8 @@ void add_replies(IwarpFamily& family) {
   family.must("markers-asked-for", "5044-4.3-a 5044-4.3-b 5044-4.3-e",
               "a Request with M=1, then calls with more than 512 bytes of answers",
               "markers in the right places, the first one before the first FPDU", [](Peer& peer) {
-                Request request;
-                request.flags = kCrc | kMarkers;
+                Request request = peer.request();
+                request.flags |= kMarkers;
                 peer.start(request);
                 peer.expect_markers();
                 for (int i = 0; i < 20; ++i) peer.expect_alive();
@@ -94,7 +94,7 @@ void add_replies(IwarpFamily& family) {
 void add_pieces(IwarpFamily& family) {
   family.must("one-byte-at-a-time", "5044-7.1.2-c", "a Request in TCP segments of one byte", "the Request is accepted",
               [](Peer& peer) {
-                Request request;
+                Request request = peer.request();
                 request.private_data = pattern(8, 1);
                 const Bytes bytes = encode(request);
                 for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
@@ -108,7 +108,7 @@ void add_pieces(IwarpFamily& family) {
   for (const std::size_t at : {16, 19, 20})
     family.must(fmt::format("in-two-parts-{}", at), "5044-7.1.2-c",
                 fmt::format("a Request in two parts, cut at byte {}", at), "the Request is accepted", [at](Peer& peer) {
-                  Request request;
+                  Request request = peer.request();
                   request.private_data = pattern(12, 1);
                   const Bytes bytes = encode(request);
                   peer.send(View(bytes).first(at));
@@ -119,7 +119,7 @@ void add_pieces(IwarpFamily& family) {
                 });
   family.robust("call-before-the-reply", "", "a Request and a call in one TCP segment",
                 "an answer, or the end of the connection", [](Peer& peer) {
-                  Bytes bytes = encode(Request{});
+                  Bytes bytes = encode(peer.request());
                   Untagged header;
                   header.msn = peer.next_msn();
                   const Bytes call = fpdu(encode(header, peer.null_call()));

@@ -10,7 +10,7 @@ namespace {
 
 struct IwarpWords {
   std::string peer;
-  double patience = 10, stall = 60;
+  double pause = 0, patience = 10, stall = 60;
   RunWords run;
   IwarpOptions options;
 };
@@ -21,6 +21,7 @@ int run_iwarp(IwarpWords& words) {
   if ((!endpoint || endpoint->port() == 0) && !words.run.list)
     throw UsageError(words.peer.empty() ? "RESPONDER is required" : "not ADDR:PORT: " + words.peer);
   if (endpoint) words.options.peer = *endpoint;
+  words.options.pause = time(words.pause);
   words.options.patience = time(words.patience);
   words.options.stall = time(words.stall);
   IwarpTester tester(words.options);
@@ -42,6 +43,12 @@ Command add_iwarp_command(CLI::App& app) {
   command->add_option("--null-version", words->options.version, "Version of that program")
       ->type_name("N")
       ->capture_default_str();
+  command->add_flag("--enhanced", words->options.enhanced,
+                    "Set connections up by enhanced Requests (RFC 6581), which Linux's server requires");
+  command->add_option("--pause", words->pause, "How long to wait after a Reply; siw may not read what follows at once")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 60.0));
   command->add_option("--patience", words->patience, "How long to wait for an answer")
       ->type_name("SECONDS")
       ->capture_default_str()

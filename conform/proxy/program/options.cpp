@@ -38,7 +38,9 @@ std::vector<cli::Section> help_sections() {
         {"credits reply N count=N grant=N", "lower the credit grant"},
         {"drop-reply PROCEDURE N",
          "end the connection instead of answering: create, mkdir, symlink, mknod, remove, rmdir, rename, link, any"},
-        {"random connections=N each=N", "let the seed choose up to N faults on each of the first connections"}}},
+        {"random connections=N each=N start-up=yes|no without=KIND",
+         "let the seed choose up to N faults on each of the first connections, with start-up=no none in their "
+         "start-up"}}},
       {"Kinds of messages",
        {{"mpa-request, mpa-reply", "start-up frames of MPA"},
         {"call, reply", "RPC-over-RDMA messages, told apart by the RPC header or by their direction"},

@@ -117,8 +117,9 @@ std::vector<Rule> random_rules(const RandomRule& random, std::uint64_t seed, std
   if (connection > random.connections) return rules;
   Dice dice(seed, {connection});
   for (std::uint32_t left = 1 + dice.below(random.each); left > 0; --left) {
-    rules.push_back(random_rule(dice, connection > 1));
+    rules.push_back(random_rule(dice, random.start_up && connection > 1));
     rules.back().connection = connection;
+    if (random.without && rules.back().kind == random.without) rules.pop_back();
   }
   return rules;
 }

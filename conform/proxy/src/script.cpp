@@ -154,13 +154,22 @@ Refusal check(const Rule& rule) {
   return std::nullopt;
 }
 
+bool set_without(std::string_view value, RandomRule& random) {
+  const auto index = index_of(kKindNames, value);
+  if (index) random.without = static_cast<Kind>(*index);
+  return index.has_value();
+}
+
 Refusal add_random(std::span<const std::string_view> settings, Script& script) {
   RandomRule random;
   for (const std::string_view word : settings) {
     const std::size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals), value = equals == word.npos ? "" : word.substr(equals + 1);
-    if (name != "connections" && name != "each") return fmt::format("random has no setting '{}'", word);
-    if (!set_number(value, 1, 1000, name == "each" ? random.each : random.connections))
+    const bool is_number = name == "connections" || name == "each";
+    if (!is_number && name != "start-up" && name != "without") return fmt::format("random has no setting '{}'", word);
+    if (name == "without"    ? !set_without(value, random)
+        : name == "start-up" ? !set_choice(value, "no", "yes", random.start_up)
+                             : !set_number(value, 1, 1000, name == "each" ? random.each : random.connections))
       return fmt::format("not a value of {}: '{}'", name, value);
   }
   script.random = random;

@@ -46,6 +46,8 @@ struct Rule {
 /// The rule `random`: the seed chooses up to `each` faults on each of the first `connections` connections.
 struct RandomRule {
   std::uint32_t connections = 8, each = 3;
+  bool start_up = true;         ///< may disturb the start-up of all connections but the first
+  std::optional<Kind> without;  ///< leaves out the faults of messages of this kind
 };
 
 struct Script {

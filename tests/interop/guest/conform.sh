@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# rpcrdma-conform against this project's programs and the kernel's server. Its reports (JUnit XML, terminal output) go to
-# $VM_OUT. In the virtual machine:
+# rpcrdma-conform against this project's programs and the kernel. Its reports (JUnit XML, terminal output) go to $VM_OUT. In
+# the virtual machine:
 #   scripts/vm run -t 3000 -o FOLDER tests/interop/guest/conform.sh BUILD_FOLDER rxe PEER...
-# PEER: ours, rpcrdma-nfsd; client, rpcrdma-nfs; knfsd, the kernel's server.
+#   scripts/vm run --siw -t 3000 -o FOLDER tests/interop/guest/conform.sh BUILD_FOLDER siw PEER...
+# PEER: ours, rpcrdma-nfsd; client, rpcrdma-nfs; knfsd, the kernel's server; linux, the kernel's client; iwarp, siw below the
+# kernel's server. On siw the tester uses the iwarp fabric.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 device=$2 peers=("${@:3}")
-# Cases that are not run against the kernel's server.
-not_for_knfsd='chunk-lists/.*read|read-chunks/|long-calls/|limits/'
+fabric=verbs
+[[ $device != siw ]] || fabric=iwarp
+# Cases that are not run against the kernel.
+not_for_knfsd='chunk-lists/.*read|read-chunks/|long-calls/|limits/|stalls/many-reads'
+not_for_siw='enhanced/(peer-to-peer|ready-by|word-of)|bad-request/(length-not-reached|every-prefix|many-at-once)|closing/resets'
+# A case of stalls lasts as long as a mount waits, which is minutes. The messages of the transport are tested on siw, what NFS
+# puts into them on rxe, and chunks on both.
+not_for_linux='stalls/|private-data/|connections/|headers/|errors/|credits/|reverse/'
+[[ $device != siw ]] || not_for_linux='stalls/|mount/|rpc/|names/|listings/|attributes/|handles/|links/|write/|fsinfo/'
 
 # conform NAME ARGUMENT...: a failed MUST is a result; the script fails only if the peer no longer answers.
 conform() {
-  local name=$1 status=0
-  "$bin/rpcrdma-conform" "$2" --patience 20 --junit "$VM_OUT/$name.xml" "${@:3}" >"$VM_OUT/$name.txt" 2>&1 || status=$?
+  local name=$1 tester=$2 only=${ONLY:-^(?!$3)} status=0
+  "$bin/rpcrdma-conform" "$tester" --only "$only" --junit "$VM_OUT/$name.xml" "${@:4}" >"$VM_OUT/$name.txt" 2>&1 || status=$?
   grep -v '^pass\|^skip\|^$' "$VM_OUT/$name.txt"
   ((status == 0 || status == 1))
 }
@@ -20,22 +29,41 @@ conform_ours() {
   mkdir -p /srv/ours
   vm_ext4 /srv/ours 256
   start_nfsd verbs "$VM_ADDRESS"
-  expect 'this server' conform "ours-$device" server --export /ours "verbs@$VM_ADDRESS:20050"
+  expect 'this server' conform "ours-$device" server none --patience 20 --export /ours "verbs@$VM_ADDRESS:20050"
   stop_nfsd
 }
 
 conform_client() {
-  expect 'this client' conform "client-$device" client --listen "verbs@$VM_ADDRESS:20052" -- \
+  expect 'this client' conform "client-$device" client none --patience 20 --listen "verbs@$VM_ADDRESS:20052" -- \
     "$bin/rpcrdma-nfs" --fabric verbs --timeout 5 get -r '{url}' '{dir}'
 }
 
-conform_knfsd() {
+start_knfsd() {
+  mountpoint -q /srv/knfsd && return
   vm_ext4 /srv/knfsd 256
   vm_knfsd /srv/knfsd 20049 || vm_die 'the kernel does not serve NFS over RDMA'
+}
+
+conform_knfsd() {
+  start_knfsd
   local port
   port=$(rpcinfo -p 127.0.0.1 | awk '$1 == 100005 && $2 == 3 && $3 == "tcp" { print $4; exit }')
-  expect "the kernel's server" conform "knfsd-$device" server --only "^(?!$not_for_knfsd)" --export /srv/knfsd --mount-port "$port" \
-    "verbs@$VM_ADDRESS:20049"
+  expect "the kernel's server" conform "knfsd-$device" server "$not_for_knfsd" --patience 20 --export /srv/knfsd \
+    --mount-port "$port" "$fabric@$VM_ADDRESS:20049"
+}
+
+conform_linux() {
+  modprobe -a rpcrdma nfsv3
+  expect "the kernel's client" conform "linux-$device" client "$not_for_linux" --patience 300 \
+    --listen "$fabric@$VM_ADDRESS:20052" --mount-port 20053 -- \
+    "$tests/interop/guest/mount-and-copy.sh" '{address}' '{port}' '{mount_port}' '{dir}'
+}
+
+# siw may not read what follows its Reply at once.
+conform_iwarp() {
+  start_knfsd
+  expect "siw below the kernel's server" conform iwarp-siw iwarp "$not_for_siw" --enhanced --pause 0.2 --patience 20 \
+    "$VM_ADDRESS:20049"
 }
 
 "vm_$device"

@@ -2,15 +2,16 @@
 # The programs on siw: the kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; the
 # two fabrics mixed; a device that is removed and comes back; a low limit of locked memory; silent servers; devices
 # that cannot be used; and the kernel's server for a client outside. In the virtual machine:
-#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|memory|silent|closed|mounts|knfsd|connections|outside]...
+#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|memory|silent|closed|mounts|knfsd|connections|faults-linux|faults-ours|outside]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 . "$tests/interop/guest/mount.sh"
+. "$tests/interop/guest/faults.sh"
 few='' input=$2 fabric=iwarp address=$VM_ADDRESS
 shift 2
 parts=("$@")
 if ((${#parts[@]} == 0)); then
-  parts=(mount mixed device memory closed knfsd connections outside)
+  parts=(mount mixed device memory closed faults-linux knfsd connections faults-ours outside)
   [[ -z $more ]] || parts=(mixed silent mounts connections)
 fi
 root='--root-handle 0100010000000000'
@@ -171,6 +172,17 @@ first_replies() {
   done
 }
 
+# rpcrdma-proxy causes faults between the kernel's client and rpcrdma-nfsd, and between rpcrdma-nfs and the kernel's server.
+# After an end in start-up the kernel's client waits for seconds.
+part_faults-linux() {
+  [[ -n $more ]] || faults_tree=/run/tree/deep
+  faults_linux "$(few_or_many 5 500)" "$(few_or_many start-up=no start-up=yes)"
+}
+part_faults-ours() {
+  [[ -n $more ]] || faults_tree=/run/tree/deep
+  faults_ours "$(few_or_many 5 500)"
+}
+
 # The host runs its own client, over iwarp through a forwarded port, and signals when it is done.
 part_outside() {
   large_directory /srv/knfsd/many 600
@@ -188,7 +200,7 @@ vm_ext4 /srv/ours 500
 vm_ext4 /srv/knfsd 200
 small_tree /run/tree
 before=$(but_never_accepted)
-[[ ! " ${parts[*]} " =~ \ (knfsd|connections|outside)\  ]] || vm_knfsd /srv/knfsd 20049 ||
+[[ ! " ${parts[*]} " =~ \ (knfsd|connections|faults-ours|outside)\  ]] || vm_knfsd /srv/knfsd 20049 ||
   vm_die 'the kernel does not serve NFS over RDMA'
 for each in "${parts[@]}"; do
   part "siw: $each"

@@ -148,14 +148,28 @@ TEST(Seed, ChoosesEachAction) {
 
 TEST(Seed, SparesTheStartUpOfTheFirstConnection) {
   bool later = false;
+  RandomRule spared;
+  spared.start_up = false;
   const auto in_start_up = [](const Rule& rule) {
     return rule.kind == Kind::mpa_request || rule.kind == Kind::mpa_reply;
   };
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     for (const Rule& rule : random_rules({}, seed, 1)) EXPECT_FALSE(in_start_up(rule)) << to_text(rule);
     for (const Rule& rule : random_rules({}, seed, 2)) later = later || in_start_up(rule);
+    for (const Rule& rule : random_rules(spared, seed, 2)) EXPECT_FALSE(in_start_up(rule)) << to_text(rule);
   }
   EXPECT_TRUE(later);
+}
+
+TEST(Seed, LeavesOutAKind) {
+  bool with = false;
+  RandomRule random;
+  random.without = Kind::read_response;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    for (const Rule& rule : random_rules({}, seed, 2)) with = with || rule.kind == Kind::read_response;
+    for (const Rule& rule : random_rules(random, seed, 2)) EXPECT_NE(rule.kind, Kind::read_response) << to_text(rule);
+  }
+  EXPECT_TRUE(with);
 }
 
 TEST(Seed, NeverChangesDataUnnoticed) {

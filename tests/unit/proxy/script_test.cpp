@@ -50,6 +50,11 @@ TEST(Script, Random) {
   ASSERT_TRUE(script.random);
   EXPECT_EQ(script.random->connections, 3u);
   EXPECT_EQ(script.random->each, 2u);
+  EXPECT_TRUE(script.random->start_up);
+  EXPECT_EQ(add_rule("random start-up=no", script), std::nullopt);
+  EXPECT_FALSE(script.random->start_up);
+  EXPECT_EQ(add_rule("random without=read-response", script), std::nullopt);
+  EXPECT_EQ(script.random->without, Kind::read_response);
   EXPECT_EQ(add_rule("random", script), std::nullopt);
 }
 
@@ -87,6 +92,8 @@ TEST(Script, NamesEachMistake) {
       {"credits any grant=1", "credits takes only the kinds call and reply"},
       {"drop-reply any dir=to-client", "no setting"},
       {"random each=0", "not a value of each"},
+      {"random without=data", "not a value of without"},
+      {"random start-up=maybe", "not a value of start-up"},
       {"random count=1", "random has no setting"},
       {"random 3", "random has no setting"},
   };

@@ -13,9 +13,13 @@ namespace rpcrdma::conform {
 
 struct IwarpOptions {
   boost::asio::ip::tcp::endpoint peer;
-  std::uint32_t program = 100003, version = 3;  ///< the program whose NULL is called; any RPC reply is accepted
-  std::chrono::milliseconds patience{10000};    ///< time limit for an answer of the responder
-  std::chrono::milliseconds stall{60000};       ///< time limit for the responder to close a silent connection
+  std::uint32_t program = 100003, version = 3;  ///< whose NULL is called; any RPC reply will do
+  /// Cases that do not concern the set-up begin with an enhanced Request of revision 2 (RFC 6581) instead of a Request
+  /// of revision 1.
+  bool enhanced = false;
+  std::chrono::milliseconds pause{0};         ///< between the Reply and the first FPDU
+  std::chrono::milliseconds patience{10000};  ///< for an answer of the responder
+  std::chrono::milliseconds stall{60000};     ///< for it to give up a connection on which the tester is silent
 };
 
 /// The tester. suite() needs no connection.
