@@ -5,6 +5,7 @@
 
 #include "hostile_client.hpp"
 #include "rpcrdma/connection/error.hpp"
+#include "rpcrdma/requester/reverse.hpp"
 #include "support/log_lines.hpp"
 
 namespace rpcrdma::test {
@@ -52,6 +53,33 @@ TEST_F(HostileClient, MalformedOptions) {
   EXPECT_EQ(answers(words({8, 2, 8, 5, 0, kInit, 4000})), one("error 2 of 8")) << "content beyond the message";
   EXPECT_EQ(answers(words({8, 2, 8, 5, 2, kInit, 0})), one("error 2 of 8")) << "an invalid direction";
   expect_alive();
+}
+
+// [v2-5-a] A client that ignores INIT_XCHAR has only one receive for reverse calls: its next message shows that
+// INIT_XCHAR has been received, and the server may make a reverse call.
+TEST_F(HostileClient, ReverseCallsWaitForTheMessageAfterInit) {
+  std::shared_ptr<transport::ReverseRequester> reverse;
+  sides.handler.intercept = [&](transport::IncomingCall& call) {
+    reverse = call.reverse();
+    return false;
+  };
+  begin();
+  ASSERT_TRUE(reverse);
+  reverse->allow();
+  ShapedCall early(sides.server_pool, *reverse, {});
+  reverse->submit(early);
+  EXPECT_EQ(answers(), std::vector<std::string>{});
+  reverse->cancel(early);
+  run_ready(sides.context);
+  EXPECT_EQ(early.times_done, 1);
+  expect_alive();
+  ShapedCall call(sides.server_pool, *reverse, {});
+  reverse->submit(call);
+  EXPECT_EQ(answers(), one("message of " + std::to_string(call.xid)));
+  reverse->cancel(call);
+  run_ready(sides.context);
+  EXPECT_EQ(call.times_done, 1);
+  reverse.reset();
 }
 
 // Requests 400 characteristics with unknown ids; 600 would not fit a message.

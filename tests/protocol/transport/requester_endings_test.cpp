@@ -106,12 +106,34 @@ TEST_F(RequesterTest, Cancel) {
   client->requester().cancel(call);  // cancels a call that has completed
   ShapedCall& next = submit();
   EXPECT_TRUE(peer.messages.empty());  // the cancelled call still holds the only credit
-  wire::Header late = reply_to(message.header);
+  // The late reply grants no more than the credit that it releases.
+  wire::Header late = reply_to(message.header, 1);
   send(late, words({call.xid, 1, 1, 9000}));
   EXPECT_EQ(call.times_done, 1);
   answer(next_call().header);
   EXPECT_EQ(next.times_done, 1);
   EXPECT_FALSE(next.status);
+}
+
+// [8166-4.4.1-b] a cancelled call holds no memory of the pool while its reply is missing
+TEST_F(RequesterTest, CancelReleasesMemoryBeforeTheReply) {
+  start();
+  answer((submit(), next_call()).header);
+  Shape shape;
+  shape.reply_body = 9000;
+  ShapedCall call(pool, client->requester(), shape);
+  const auto lent = pool.counters().lent;
+  client->requester().submit(call);
+  const auto message = next_call();
+  ASSERT_TRUE(message.header.chunks.has_reply_chunk());
+  EXPECT_GT(pool.counters().lent, lent);
+  client->requester().cancel(call);
+  run_ready(context);
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_EQ(pool.counters().lent, lent);
+  answer(message.header);
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_EQ(pool.counters().lent, lent);
 }
 
 // On this fabric a handle must not be invalidated twice, so a cancellation ends the connection. The next call makes a
@@ -125,6 +147,7 @@ TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   peer.private_data.assign(r.begin(), r.end());
   transport::ClientOptions options;
   options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
+  options.grace = std::chrono::hours(1);  // ends a call whose memory stays exposed; this call does not wait for it
   client = transport::Client::make(*careful, careful_pool, peer.listen(), options, {});
   Shape shape;
   shape.results = {9000};

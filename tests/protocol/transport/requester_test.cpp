@@ -29,6 +29,21 @@ TEST_F(RequesterTest, TheCallOnTheWire) {
   EXPECT_FALSE(call.status);
 }
 
+// [8167-2.4-a] next_xid() skips the XID of a call in flight
+TEST_F(RequesterTest, XidsOfCallsInFlightAreSkipped) {
+  start();
+  ShapedCall call(pool, client->requester(), {});
+  const std::uint32_t xid = call.xid + 2;
+  call.xid = xid;
+  client->requester().submit(call);
+  const auto message = next_call();
+  EXPECT_EQ(message.header.xid, xid);
+  EXPECT_EQ(client->requester().next_xid(), xid - 1);
+  EXPECT_EQ(client->requester().next_xid(), xid + 1);
+  answer(message.header);
+  EXPECT_EQ(call.times_done, 1);
+}
+
 // [8166-4.5-c] [8166-4.5-a] [8166-4.5-g] [8166-4.6.1-c] [8166-4.6.2-b] [8166-4.3.1-b] [8166-4.2.4-a] [8166-4.2.4-c]
 TEST_F(RequesterTest, BrokenRepliesAreDroppedSilently) {
   start();
