@@ -13,13 +13,13 @@ struct Reason {
 
 }  // namespace rpcrdma
 
-/// The message of the error code.
+/// @cond
 template <>
 struct fmt::formatter<rpcrdma::Reason> : fmt::formatter<fmt::string_view> {
-  /// Writes the message.
   template <class Context>
   auto format(const rpcrdma::Reason& reason, Context& context) const {
     if (!reason.why) return fmt::formatter<fmt::string_view>::format("closed in an orderly way", context);
     return fmt::formatter<fmt::string_view>::format(reason.why.message(), context);
   }
 };
+/// @endcond
