@@ -11,7 +11,7 @@ few='' input=$2 fabric=iwarp address=$VM_ADDRESS
 shift 2
 parts=("$@")
 if ((${#parts[@]} == 0)); then
-  parts=(mount mixed device memory closed faults-linux knfsd connections faults-ours outside)
+  parts=(mount mixed device memory closed knfsd connections outside)
   [[ -z $more ]] || parts=(mixed silent mounts connections)
 fi
 root='--root-handle 0100010000000000'
@@ -173,13 +173,10 @@ first_replies() {
 }
 
 # rpcrdma-proxy causes faults between the kernel's client and rpcrdma-nfsd, and between rpcrdma-nfs and the kernel's server.
-# After an end in start-up the kernel's client waits for seconds.
 part_faults-linux() {
-  [[ -n $more ]] || faults_tree=/run/tree/deep
-  faults_linux "$(few_or_many 5 500)" "$(few_or_many start-up=no start-up=yes)"
+  faults_linux "$(few_or_many 5 500)" start-up=yes
 }
 part_faults-ours() {
-  [[ -n $more ]] || faults_tree=/run/tree/deep
   faults_ours "$(few_or_many 5 500)"
 }
 
