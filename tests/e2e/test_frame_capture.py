@@ -237,8 +237,8 @@ class FrameCapture(Both):
         for text in ("NULL Call", "NULL Reply"):
             self.assertTrue(any(text in packet.info for packet in seen), text)
         # The version of these headers is wrong.
-        self.assertTrue(any(b"\0\0\0\x02" == message[4:8] for flow, _, _ in pcapng.connections(pcapng.packets(path), {self.one.port})
-                            for _, message in flow.sends))
+        self.assertTrue(any(b"\0\0\0\x02" == message[4:8] for connection in flows.of_capture(path, self.one.port)
+                            for _, message in connection.flows[0].sends))
 
     def test_tester_of_clients(self):
         path = self.folder / "conform.pcapng"

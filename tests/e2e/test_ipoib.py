@@ -7,7 +7,7 @@ import resource
 import signal
 import socket
 
-from kit import pcapng
+from kit import flows, pcapng
 from kit.case import Case
 from kit.fabric import FABRIC, iwarp_only
 from kit.ipnet import PORT, Network
@@ -154,10 +154,10 @@ class Pair(Linked):
         self.ends_cleanly()
         self.assertEqual((path.stat().st_uid, path.stat().st_mode & 0o777), (65534, 0o600))
         self.assertEqual(pcapng.statistics(path)[1], 0)
-        flows = [flow for *flows, _ in pcapng.connections(pcapng.packets(path), {PORT}) for flow in flows]
+        directions = [flow for connection in flows.of_capture(path, PORT) for flow in connection.flows]
         for source, target in ((one, two), (two, one)):
             pair = socket.inet_aton(source.four) + socket.inet_aton(target.four)
-            self.assertTrue(any(pair in message for flow in flows for _, message in flow.sends), source.number)
+            self.assertTrue(any(pair in message for flow in directions for _, message in flow.sends), source.number)
 
     def test_capture_that_is_refused(self):
         one, two = self.hosts

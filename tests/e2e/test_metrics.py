@@ -317,10 +317,10 @@ class Top(Case):
                 self.assertLessEqual(max(map(len, shown)), columns)
                 titles = [line.split() for line in shown if re.match(r"(procedure|connection) ", line)]
                 self.assertEqual([title[0] for title in titles], ["procedure", "connection"])
-                self.assertEqual((titles[0][-1], titles[1][1]), ("errors", "calls/s"))
-                self.assertTrue(any(re.match(r"\S+:\d+ ", line) for line in shown), shown)
+                self.assertEqual((titles[0][-1], titles[1][1:3]), ("errors", ["peer", "calls/s"]))
+                self.assertTrue(any(re.match(r"\d+ +\S+:\d+ ", line) for line in shown), shown)
                 self.assertEqual(any("more)" in line for line in shown), lines == 16)
-                self.assertRegex("  ".join(shown), r"resident \S+B  calls .* waits: send queue \d+, memory \d+  calls with:")
+                self.assertRegex("  ".join(shown), r"resident \S+B  calls .* waits: send queue \d+, memory \d+, read depth \d+  calls with:")
         finally:
             ping.kill()
             ping.wait()

@@ -149,8 +149,8 @@ class Labels(Case):
         self.assertLessEqual({family for family, _ in added}, {"rpcrdma_failures_total"})
         self.assertLessEqual(len(added), 3)
         for _, labels in after:
-            for _, value in labels:
-                self.assertRegex(value, r"\A[A-Za-z0-9_.+-]+\Z")
+            for name, value in labels:
+                self.assertRegex(value, r"\A[0-9.]+:\d+\Z" if name == "listener" else r"\A[A-Za-z0-9_.+-]+\Z")
         self.assertLessEqual(len(stats(server)["busiest_connections"]), 64)
         text = fetch(server, "/metrics")[2]
         if shutil.which("promtool"):

@@ -3,7 +3,7 @@
 import collections
 import struct
 
-from kit import pcapng, rpc
+from kit import flows, pcapng, rpc
 
 NFS_NAMES = ("NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDIR SYMLINK MKNOD REMOVE RMDIR RENAME LINK READDIR "
              "READDIRPLUS FSSTAT FSINFO PATHCONF COMMIT").split()
@@ -71,7 +71,8 @@ class Counts:
         dropped = pcapng.statistics(path)[1]
         if dropped != 0:
             raise AssertionError(f"{path}: {dropped} frames were dropped")
-        for of_client, of_server, _ in pcapng.connections(pcapng.packets(path), {port}):
+        for connection in flows.of_capture(path, port):
+            of_client, of_server = connection.flows
             for _, message in of_client.sends:
                 self.sent(message)
             for _, message in of_server.sends:
