@@ -51,12 +51,8 @@ void TcpCall::send(Handler handler) {
   handler_ = std::move(handler);
   const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
   if (!reply_.ok()) {  // a reply that cannot be built ends the connection, as over RDMA
-    owner_->close();
+    owner_->end_because("a reply could not be built");
     return written(transport::TransportError::connection_lost);
-  }
-  if (Histogram* latency = std::exchange(latency_, nullptr)) {
-    const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - arrived_).count();
-    latency->add(static_cast<std::uint64_t>(std::max<std::int64_t>(spent, 0)));
   }
   owner_->write(*this);
 }
@@ -86,6 +82,11 @@ void TcpCall::gather(std::vector<std::span<const std::byte>>& out, std::size_t s
 }
 
 void TcpCall::written(error_code status) noexcept {
+  Histogram* const latency = std::exchange(latency_, nullptr);
+  if (latency != nullptr && !status) {
+    const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - arrived_).count();
+    latency->add(static_cast<std::uint64_t>(std::max<std::int64_t>(spent, 0)));
+  }
   Handler handler = std::move(handler_);
   end();
   if (handler) handler(status);

@@ -25,7 +25,8 @@ class TcpCallOwner {
   /// Writes the reply of `call`; TcpCall::written() reports the outcome.
   virtual void write(TcpCall& call) noexcept = 0;
   virtual void ended(TcpCall& call) noexcept = 0;
-  virtual void close() noexcept = 0;
+  /// Closes the connection; `why` is logged.
+  virtual void end_because(const char* why) noexcept = 0;
 };
 
 /// One call received over TCP: a record in one piece, without reduced items.

@@ -23,6 +23,8 @@ using boost::asio::ip::tcp;
 /// The most bytes and buffers per system call. Between two calls the event loop serves other connections.
 constexpr std::size_t kMostBytes = 1u << 20;
 constexpr std::size_t kMostParts = 128;
+/// How long a peer may take to close its side of a drained connection.
+constexpr std::chrono::seconds kFarewell{1};
 
 TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket socket, fabric::Endpoint peer)
     : worker_(std::move(worker)),
@@ -99,10 +101,37 @@ transport::ConnectionReport TcpConnection::report(std::chrono::steady_clock::tim
 
 void TcpConnection::drain() noexcept {
   draining_ = true;
-  if (serving_ == 0) return close();
-  // Ends an outstanding read, but not an outstanding write.
+  if (serving_ == 0) return part();
   error_code ignored;
-  socket_.shutdown(tcp::socket::shutdown_receive, ignored);
+  socket_.cancel(ignored);  // ends an outstanding read
+}
+
+/// Closes the connection after the peer has closed its side, or after a short time. Without that, calls that this side
+/// has not read would make TCP reset the connection, and the peer would lose replies that it has not read.
+void TcpConnection::part() noexcept {
+  if (!open_ || std::exchange(parting_, true)) return;
+  const auto alive = shared_from_this();
+  withdraw();
+  awaits_room_.reset();
+  error_code ignored;
+  socket_.cancel(ignored);
+  error_code failed;
+  socket_.shutdown(tcp::socket::shutdown_send, failed);
+  if (failed) return close();
+  timer_.expires_after(kFarewell);
+  timer_.async_wait([self = shared_from_this()](error_code status) {
+    if (!status) self->close();
+  });
+  discard(std::make_shared<std::array<std::byte, 16384>>());
+}
+
+void TcpConnection::discard(std::shared_ptr<std::array<std::byte, 16384>> buffer) {
+  const auto target = boost::asio::buffer(*buffer);
+  socket_.async_read_some(target,
+                          [self = shared_from_this(), buffer = std::move(buffer)](error_code status, std::size_t) {
+                            if (status || !self->open_) return self->close();
+                            self->discard(buffer);
+                          });
 }
 
 void TcpConnection::watch() {
@@ -156,8 +185,13 @@ void TcpConnection::on_read(error_code status) {
   for (std::optional<error_code> outcome = status; outcome;) {
     // During shutdown, later calls are not read: the client sends them on its next connection.
     if (draining_ && serving_ != 0) break;
-    if (*outcome || !open_ || draining_) {
-      end(draining_ ? error_code() : *outcome);
+    if (draining_ && open_) {
+      part();
+      break;
+    }
+    if (*outcome || !open_) {
+      flush();  // a peer that has closed its direction still receives the replies that are ready
+      end(*outcome);
       break;
     }
     if (reader_.wanted() != 0) {
@@ -206,7 +240,7 @@ void TcpConnection::on_record() {
   received_ += call.record_size();
   ++serving_;
   serving_bytes_ += call.record_size();
-  worker_->shared->calls.fetch_add(1, std::memory_order_relaxed);
+  worker_->count_call();
   worker_->handler().on_call(call);
 }
 
@@ -217,7 +251,7 @@ void TcpConnection::ended(TcpCall& call) noexcept {
   if (call.record_reserved != 0) worker_->record_store.put(std::exchange(call.record(), {}));
   record_share_.release(std::exchange(call.record_reserved, 0));
   reply_share_.release(std::exchange(call.reserved, 0));
-  if (draining_ && serving_ == 0) return close();
+  if (draining_ && serving_ == 0) return part();
   read_next();
 }
 
@@ -251,7 +285,8 @@ void TcpConnection::flush() {
     writing_ = true;
     socket_.async_wait(tcp::socket::wait_write, [self = alive](error_code failed) {
       self->writing_ = false;
-      if (failed) self->end(failed);
+      // drain() cancels all operations.
+      if (failed && failed != boost::asio::error::operation_aborted) self->end(failed);
       self->flush();
     });
   } else if (status) {

@@ -50,10 +50,12 @@ class TcpConnection final : public TcpCallOwner,
   transport::ConnectionReport report(std::chrono::steady_clock::time_point now) const;
   /// Reads no more calls, and closes the connection once the calls being served have been answered.
   void drain() noexcept;
-  /// Ends the connection without a fault of the peer, or because a reply cannot be built.
-  void close() noexcept override { end({}); }
+  /// Ends the connection without a fault of the peer.
+  void close() noexcept { end({}); }
   /// Ends the connection; `why` is for the log.
   void end(error_code why) noexcept;
+
+  void end_because(const char* why) noexcept override;
 
   const fabric::ConnectionInfo& info() const noexcept override { return info_; }
   transport::ConnectionStatistics statistics() const noexcept override {
@@ -67,7 +69,6 @@ class TcpConnection final : public TcpCallOwner,
   void reserve(TcpCall& call, std::uint32_t bytes, transport::IncomingCall::Handler handler) override;
 
  private:
-  void end_because(const char* why) noexcept;
   LogAbout end_log() const noexcept { return log_.limited(worker_->end_lines); }
   void shut() noexcept;
   void read_next();
@@ -76,6 +77,8 @@ class TcpConnection final : public TcpCallOwner,
   void on_budget(std::size_t bytes) noexcept override;
   std::uint64_t acknowledged() noexcept;
   void on_record();
+  void part() noexcept;
+  void discard(std::shared_ptr<std::array<std::byte, 16384>> buffer);
   void flush_soon();
   void flush();
   std::size_t send_replies(error_code& status);
@@ -94,6 +97,7 @@ class TcpConnection final : public TcpCallOwner,
   RecordReader reader_;
   bool open_ = true;
   bool draining_ = false;
+  bool parting_ = false;  // all replies are written; waits for the peer to close its side
   bool reading_ = false;
   bool writing_ = false;    // waits until the socket takes more bytes
   bool receiving_ = false;  // hands records to the handler: their replies are flushed together afterwards

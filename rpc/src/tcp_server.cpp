@@ -170,7 +170,9 @@ class ListeningServer final : public TcpServer {
   }
   Counters counters() const noexcept override {
     const TcpShared& shared = acceptor_->shared();
-    return {shared.connections(), shared.accepted, shared.refused, shared.calls, shared.failed};
+    std::uint64_t calls = 0;
+    for (const auto& worker : acceptor_->workers()) calls += worker->calls();
+    return {shared.connections(), shared.accepted, shared.refused, calls, shared.failed};
   }
   std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const override {
     return acceptor_->workers().at(index)->report(most);

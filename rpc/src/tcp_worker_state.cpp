@@ -31,7 +31,7 @@ void TcpWorkerState::drain(UniqueFunction<void()> handler) {
 }
 
 void TcpWorkerState::cut() noexcept {
-  while (!connections_.empty()) (*connections_.begin())->close();
+  while (!connections_.empty()) (*connections_.begin())->end_because("the server ends all connections");
 }
 
 std::vector<transport::ConnectionReport> TcpWorkerState::report(std::size_t most) const {

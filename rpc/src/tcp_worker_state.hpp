@@ -16,7 +16,7 @@ namespace rpcrdma::rpc {
 /// Requests for at most this many bytes are not counted against a budget.
 inline constexpr std::uint32_t kUncounted = 4096;
 
-/// State that all threads of a server share. On the data path only `calls` is used.
+/// State that all threads of a server share. Not used on the data path.
 class TcpShared {
  public:
   TcpShared(TcpServerOptions o, Log l)
@@ -41,7 +41,6 @@ class TcpShared {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> refused{0};
   std::atomic<std::uint64_t> failed{0};
-  std::atomic<std::uint64_t> calls{0};
 
  private:
   mutable std::mutex mutex_;
@@ -72,6 +71,9 @@ class TcpWorkerState {
   /// Ends all connections.
   void cut() noexcept;
   bool draining() const noexcept { return draining_; }
+  void count_call() noexcept { calls_.store(calls_.load(kRelaxed) + 1, kRelaxed); }
+  /// The number of calls received. Any thread.
+  std::uint64_t calls() const noexcept { return calls_.load(kRelaxed); }
   /// As TcpServer::report().
   std::vector<transport::ConnectionReport> report(std::size_t most) const;
   /// Frees the memory kept for later records, if no large record is in memory.
@@ -88,7 +90,10 @@ class TcpWorkerState {
   RecordStore record_store;  ///< memory of the records that records_ counts
 
  private:
+  static constexpr std::memory_order kRelaxed = std::memory_order_relaxed;
+
   TcpWorker worker_;
+  std::atomic<std::uint64_t> calls_{0};  // written by the worker's thread alone
   std::unordered_set<TcpConnection*> connections_;
   bool draining_ = false;
   UniqueFunction<void()> on_empty_;

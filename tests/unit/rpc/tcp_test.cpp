@@ -379,6 +379,55 @@ TEST(TcpTest, ASlowReaderReceivesAllRepliesWholeAndInOrder) {
   }(slow));
 }
 
+// A drained connection has unread calls. TCP would answer a plain close() with a reset, and the client would lose
+// replies.
+TEST(TcpTest, ADrainedConnectionEndsBehindItsReplies) {
+  TcpBed bed({.max_calls = 4});
+  bed.dispatcher.on<nfs3::Read>([](ServerCall<nfs3::Read> call) { call.reply(sample<READ3res>()); },
+                                AuthRequirement::none);
+  asio::ip::tcp::socket client(bed.context);
+  bed.run([](TcpBed& b, asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+    const asio::ip::tcp::endpoint server = b.endpoint;
+    socket.open(server.protocol());
+    socket.set_option(asio::socket_base::receive_buffer_size(4096));
+    co_await socket.async_connect(server, asio::use_awaitable);
+  }(bed, client));
+  asio::co_spawn(
+      bed.context,
+      [](asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+        test::Bytes calls;
+        for (std::uint32_t xid = 0; xid < 2000; ++xid) {
+          const test::Bytes one = read_record(xid);
+          calls.insert(calls.end(), one.begin(), one.end());
+        }
+        co_await asio::async_write(socket, asio::buffer(calls), kTuple);
+      }(client),
+      asio::detached);
+  ASSERT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().calls > 4; }));
+  bool closed = false;
+  bed.server->close(std::chrono::steady_clock::now() + std::chrono::hours(1), [&closed] { closed = true; });
+  bed.run([](asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+    test::Bytes replies;
+    error_code end;
+    while (!end) {
+      test::Bytes more(4096);
+      const auto [status, size] = co_await socket.async_read_some(asio::buffer(more), kTuple);
+      replies.insert(replies.end(), more.begin(), more.begin() + static_cast<std::ptrdiff_t>(size));
+      end = status;
+    }
+    EXPECT_EQ(end, asio::error::eof);
+    if (replies.size() < 4) {
+      ADD_FAILURE() << "no reply";
+      co_return;
+    }
+    const std::size_t each = 4 + (Reader(replies).u32() & 0x7fffffff);
+    EXPECT_EQ(replies.size() % each, 0u) << "the last reply is whole";
+    error_code ignored;
+    socket.close(ignored);
+  }(client));
+  EXPECT_TRUE(test::run_until(bed.context, [&closed] { return closed; }));
+}
+
 TEST(TcpTest, DataForRepliesIsBounded) {
   TcpBed bed({.bulk_budget = 1600000});
   std::vector<ServerCall<nfs3::Read>> granted;
