@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kit import nfs
+from kit import nfs, pcapng
 from kit.case import Case
 from kit.fabric import iwarp_only
 from kit.metrics import OPTIONS, scrape, stats, sum_of
@@ -83,6 +83,18 @@ class Lines(Case):
         seen = [self.follow(server, peer, "connected: ") for peer in peers]
         self.assertEqual(len({about[0] for about in seen}), 3)
         self.assertEqual({about[2] for about in seen}, {"iwarp"})
+
+    @iwarp_only("drives iWARP by hand")
+    def test_a_capture_names_the_same_number(self):
+        capture = self.folder / "capture.pcapng"
+        server = self.start("--capture", str(capture))
+        TcpPeer(server.tcp[0]).null()  # takes the first number
+        peer = RpcPeer(server.address)
+        peer.null()
+        number = self.follow(server, peer, "connected: ")[0]
+        server.stop()
+        opened = [packet.comment for packet in pcapng.packets(capture) if " accepted by this side" in packet.comment]
+        self.assertEqual([comment.split(":")[0] for comment in opened], [f"connection {number}"])
 
     def test_a_connection_over_tcp(self):
         server = self.start()

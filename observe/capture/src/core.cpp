@@ -74,7 +74,6 @@ std::shared_ptr<Channel> Capture::Core::make_channel() {
 
 std::shared_ptr<Connection> Capture::Core::add(std::shared_ptr<Connection> connection) {
   const std::lock_guard lock(mutex_);
-  connection->number = ++connections_made_;
   // After close(), no thread frees connections.
   if (running_) connections_.push_back(connection);
   return connection;
@@ -108,6 +107,7 @@ void Capture::Core::run() {
   interval_ = kLongestInterval;
   while (wait()) {
     const bool paused = !active();
+    file_.set_dropped(counts().dropped);
     const std::uint64_t written = std::max<std::uint64_t>(drain(), 1);
     interval_ = std::clamp(std::chrono::microseconds(interval_.count() * kAtOnce / written), kShortestInterval,
                            std::min(2 * interval_, kLongestInterval));

@@ -61,6 +61,7 @@ CapturedQueuePair::Side CapturedFabric::side(const fabric::Endpoint& peer,
   CapturedQueuePair::Side side;
   side.fabric = capabilities().name;
   side.reports_access = capabilities().reports_access;
+  side.number = options.number;
   side.peer = peer;
   side.own_data = options.private_data;
   return side;
@@ -108,6 +109,7 @@ void CapturedFabric::reject(std::unique_ptr<fabric::ConnectionRequest> request, 
   inner_->reject(std::move(request), private_data);
   if (!recorder_->active() || !wanted(info.peer)) return;
   auto connection = std::make_shared<Connection>();
+  connection->number = info.number;
   connection->local = unmapped(info.local);
   connection->peer = unmapped(info.peer);
   connection->refused = true;

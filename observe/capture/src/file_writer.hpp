@@ -27,6 +27,8 @@ class FileWriter {
   /// Completes the file, if records came since the last time; more may follow. `dropped`: records that did not reach
   /// write().
   void pause(std::uint64_t dropped);
+  /// The same number for the files that write() completes.
+  void set_dropped(std::uint64_t dropped) noexcept { dropped_ = dropped; }
   void close(std::uint64_t dropped);
   /// May be called on any thread.
   CaptureCounts counts() const noexcept;
@@ -49,7 +51,7 @@ class FileWriter {
   std::uint64_t size_ = 0;    // bytes in the file
   std::int64_t began_ = 0;
   std::uint64_t run_ = 0;
-  std::uint64_t dropped_ = 0;  // the argument of the last pause()
+  std::uint64_t dropped_ = 0;
   bool failed_ = false;
   bool complete_ = true;  // no record since the last statistics
   error_code unreported_;

@@ -141,6 +141,7 @@ void CapturedQueuePair::on_remote_read(std::uint32_t handle, std::uint64_t offse
 void CapturedQueuePair::open(const fabric::ConnectionInfo& info, bool refused, bool silent,
                              std::string remark) noexcept {
   auto connection = std::make_shared<Connection>();
+  connection->number = info.number != 0 ? info.number : side_.number;
   connection->local = unmapped(info.local);
   connection->peer = unmapped(info.peer);
   connection->connector = side_.connector;

@@ -19,6 +19,7 @@ class CapturedQueuePair final : public fabric::QueuePair,
     std::string_view fabric;  ///< the provider's name; constant
     bool connector = false;
     bool reports_access = false;       ///< the provider reports the peer's Reads and Writes
+    std::uint64_t number = 0;          ///< the connection's number; 0: not known yet
     fabric::Endpoint peer;             ///< the peer to show if the connection fails
     std::vector<std::byte> own_data;   ///< private data of this side
     std::vector<std::byte> peer_data;  ///< private data of the request that is accepted
