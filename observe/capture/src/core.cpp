@@ -79,8 +79,10 @@ std::shared_ptr<Connection> Capture::Core::add(std::shared_ptr<Connection> conne
   return connection;
 }
 
+// Notifies each time: without the lock, a notification between the thread's look at hurried_ and its sleep is lost.
 void Capture::Core::hurry() noexcept {
-  if (!hurried_.exchange(true)) condition_.notify_one();
+  hurried_.store(true);
+  condition_.notify_one();
 }
 
 void Capture::Core::set_active(bool active) noexcept {
