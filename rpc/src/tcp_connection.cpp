@@ -141,7 +141,7 @@ void TcpConnection::watch() {
   timer_.expires_at(sleeps_ ? idle_.since() + options.idle_timeout : Standstill::Clock::now() + often);
   timer_.async_wait([self = weak_from_this()](error_code status) {
     const auto connection = self.lock();
-    if (connection && !status && connection->open_) connection->on_tick();
+    if (connection && !status && connection->open_ && !connection->parting_) connection->on_tick();
   });
 }
 

@@ -316,24 +316,32 @@ TEST(TcpTest, AnUnfinishedRecordTimesOut) {
   }(bed));
 }
 
+/// Connects `socket`, which then receives little at a time.
+asio::awaitable<void> connect_slow(TcpBed& bed, asio::ip::tcp::socket& socket) {
+  const asio::ip::tcp::endpoint server = bed.endpoint;
+  socket.open(server.protocol());
+  socket.set_option(asio::socket_base::receive_buffer_size(4096));
+  co_await socket.async_connect(server, asio::use_awaitable);
+}
+
+/// Sends `count` READs with the XIDs from 0 on. May stop in the middle: the server stops reading calls while the client
+/// does not read replies.
+asio::awaitable<void> send_reads(asio::ip::tcp::socket& socket, std::uint32_t count) {
+  test::Bytes calls;
+  for (std::uint32_t xid = 0; xid < count; ++xid) {
+    const test::Bytes one = read_record(xid);
+    calls.insert(calls.end(), one.begin(), one.end());
+  }
+  co_await asio::async_write(socket, asio::buffer(calls), kTuple);
+}
+
 TEST(TcpTest, APeerThatTakesNoRepliesTimesOut) {
   TcpBed bed({.max_calls = 4, .stall_timeout = std::chrono::seconds(1)});
   bed.dispatcher.on<nfs3::Read>([](ServerCall<nfs3::Read> call) { call.reply(sample<READ3res>()); },
                                 AuthRequirement::none);
   asio::ip::tcp::socket deaf(bed.context);
-  bed.run([](TcpBed& b, asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
-    asio::ip::tcp::endpoint server = b.endpoint;
-    socket.open(server.protocol());
-    socket.set_option(asio::socket_base::receive_buffer_size(4096));
-    co_await socket.async_connect(server, asio::use_awaitable);
-    test::Bytes calls;
-    for (std::uint32_t i = 0; i < 2000; ++i) {
-      const test::Bytes one = read_record(i);
-      calls.insert(calls.end(), one.begin(), one.end());
-    }
-    // The write may stop in the middle: the server stops reading calls while the client does not read replies.
-    co_await asio::async_write(socket, asio::buffer(calls), kTuple);
-  }(bed, deaf));
+  bed.run(connect_slow(bed, deaf));
+  bed.run(send_reads(deaf, 2000));
   EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().calls > 4; }));
   EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 0; }));
 }
@@ -344,23 +352,8 @@ TEST(TcpTest, ASlowReaderReceivesAllRepliesWholeAndInOrder) {
   bed.dispatcher.on<nfs3::Read>([](ServerCall<nfs3::Read> call) { call.reply(sample<READ3res>()); },
                                 AuthRequirement::none);
   asio::ip::tcp::socket slow(bed.context);
-  bed.run([](TcpBed& b, asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
-    const asio::ip::tcp::endpoint server = b.endpoint;
-    socket.open(server.protocol());
-    socket.set_option(asio::socket_base::receive_buffer_size(4096));
-    co_await socket.async_connect(server, asio::use_awaitable);
-  }(bed, slow));
-  asio::co_spawn(
-      bed.context,
-      [](asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
-        test::Bytes calls;
-        for (std::uint32_t xid = 0; xid < kCalls; ++xid) {
-          const test::Bytes one = read_record(xid);
-          calls.insert(calls.end(), one.begin(), one.end());
-        }
-        co_await asio::async_write(socket, asio::buffer(calls), asio::use_awaitable);
-      }(slow),
-      asio::detached);
+  bed.run(connect_slow(bed, slow));
+  asio::co_spawn(bed.context, send_reads(slow, kCalls), asio::detached);
   bed.run([](asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
     test::Bytes expected;
     for (std::uint32_t xid = 0; xid < kCalls; ++xid) {
@@ -386,23 +379,8 @@ TEST(TcpTest, ADrainedConnectionEndsBehindItsReplies) {
   bed.dispatcher.on<nfs3::Read>([](ServerCall<nfs3::Read> call) { call.reply(sample<READ3res>()); },
                                 AuthRequirement::none);
   asio::ip::tcp::socket client(bed.context);
-  bed.run([](TcpBed& b, asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
-    const asio::ip::tcp::endpoint server = b.endpoint;
-    socket.open(server.protocol());
-    socket.set_option(asio::socket_base::receive_buffer_size(4096));
-    co_await socket.async_connect(server, asio::use_awaitable);
-  }(bed, client));
-  asio::co_spawn(
-      bed.context,
-      [](asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
-        test::Bytes calls;
-        for (std::uint32_t xid = 0; xid < 2000; ++xid) {
-          const test::Bytes one = read_record(xid);
-          calls.insert(calls.end(), one.begin(), one.end());
-        }
-        co_await asio::async_write(socket, asio::buffer(calls), kTuple);
-      }(client),
-      asio::detached);
+  bed.run(connect_slow(bed, client));
+  asio::co_spawn(bed.context, send_reads(client, 2000), asio::detached);
   ASSERT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().calls > 4; }));
   bool closed = false;
   bed.server->close(std::chrono::steady_clock::now() + std::chrono::hours(1), [&closed] { closed = true; });
