@@ -97,6 +97,12 @@ void Dispatcher::reject(transport::IncomingCall& call, const ReplyHeader& reply)
   send_header(call, reply);
 }
 
+/// The NULL procedure of a program has no program number in info().
+void Registration::make_statistics(const CallHeader& header) {
+  statistics_ = std::make_unique<ProcedureStatistics>();
+  statistics_->procedure = {header.program, header.version, header.procedure, info().name};
+}
+
 std::vector<ProcedureReport> Dispatcher::procedures() const {
   std::vector<ProcedureReport> called;
   for (const Version& version : versions_)

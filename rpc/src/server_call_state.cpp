@@ -52,8 +52,7 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   // [8166-6.1-b] finish() fails on a chunk that matches no eligible argument; such a call is not processed
   if (decode_args(in) && in.finish()) {
     statistics_ = &statistics;
-    call.measure(statistics.latency);
-    statistics.call_size.add(call.payload().length);
+    call.measure(statistics);
     return true;
   }
   release();

@@ -58,8 +58,9 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   transport::ConnectionStatistics statistics() const noexcept override { return owner_->statistics(); }
   boost::asio::io_context& context() noexcept override { return owner_->context(); }
   memory::Pool& pool() noexcept override { return owner_->pool(); }
-  void measure(Histogram& latency) noexcept override {
-    latency_ = &latency;
+  void measure(transport::CallStatistics& statistics) noexcept override {
+    latency_ = &statistics.latency;
+    statistics.arrived(message_.length, 0);
     arrived_ = std::chrono::steady_clock::now();
   }
   bool over_tcp() const noexcept override { return true; }

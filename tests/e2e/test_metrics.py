@@ -73,6 +73,28 @@ class Sums(Case):
             self.nfs_fails("stat", server.url("memory/none"))
         self.assertGreaterEqual(sum_of(scrape(server), "rpcrdma_failures_total", procedure="LOOKUP", status="2"), 3)
 
+    def test_chunks_by_procedure_and_traffic_by_listener(self):
+        server = self.server(options=OPTIONS)
+        source = self.folder / "source"
+        source.write_bytes(os.urandom(300_000))
+        self.nfs("put", source, server.url("memory/f"))
+        self.nfs("get", server.url("memory/f"), self.folder / "copy")
+        wait_until(lambda: stats(server)["connections"]["open"] == 0, "the end of the connection")
+        seen = stats(server)
+        procedures = {one["procedure"]: one for one in seen["procedures"]}
+        for name, form in (("WRITE", "read_chunk"), ("READ", "write_chunk")):
+            one = procedures[name]
+            self.assertGreater(one["calls"], 0)
+            self.assertEqual(one["chunks"][form], one["calls"], name)
+            self.assertEqual(sum_of(scrape(server), "rpcrdma_procedure_forms_total", procedure=name, form=form), one["calls"])
+        for form in ("inline", "long", "read_chunk", "write_chunk", "reply_chunk"):
+            self.assertEqual(sum(one["chunks"][form] for one in seen["procedures"]),
+                             sum(one["traffic"][f"{form}_calls"] for one in seen["fabrics"]), form)
+        listener, = seen["listeners"]
+        self.assertEqual(listener["traffic"], seen["fabrics"][0]["traffic"], "the only listener")
+        self.assertGreater(listener["traffic"]["write_bytes"], 299_999)
+        self.assertEqual(sum_of(scrape(server), "rpcrdma_listener_calls_total"), listener["traffic"]["calls"])
+
     def test_labels_do_not_depend_on_clients(self):
         server = self.server(options=OPTIONS)
         self.nfs_fails("stat", server.url("memory/none"))
@@ -97,6 +119,8 @@ class Sums(Case):
             self.assertRegex(one["peer"], r":\d+$")
             self.assertEqual(one["traffic"]["inline_calls"], one["traffic"]["calls"])
             self.assertGreater(one["credits"], 0)
+            self.assertEqual([procedure["procedure"] for procedure in one["procedures"]], ["NULL"])
+            self.assertEqual(one["procedures"][0]["calls"], one["calls"])
         finally:
             ping.kill()
             ping.wait()

@@ -37,7 +37,7 @@ class Page(Case):
         self.assertIn(">live</span>", document)
         self.assertEqual(self.rows(document, "procedures"), [["none yet"]])
         self.assertEqual(self.rows(document, "connections"), [["none open"]])
-        self.assertEqual(self.rows(document, "listeners"), [[server.address, server.fabric[0], "0", "0", "0", "0"]])
+        self.assertEqual(self.rows(document, "listeners"), [[server.address, server.fabric[0], "0", "0", "0", "0", "0", "0 B", "0 B", "0"]])
 
     def test_numbers(self):
         server = self.server(options=OPTIONS)
@@ -47,5 +47,5 @@ class Page(Case):
         rows = {row[0]: row for row in self.rows(self.page_of(server), "procedures")}
         self.assertEqual({name for name in rows if not name.startswith("mount")},
                          {one["procedure"] for one in stats(server)["procedures"] if one["program"] == "nfs"})
-        self.assertEqual(rows["LOOKUP"][8], "NOENT 3")
-        self.assertEqual(rows["READDIR"][6], "1")
+        self.assertEqual(rows["LOOKUP"][9], "NOENT 3")
+        self.assertEqual(rows["READDIR"][7], "1")

@@ -32,6 +32,12 @@ observe::Report Daemon::report_of(std::size_t loop) const {
     FabricWorker& worker = *group->workers[loop];
     out.add(worker.dispatcher());
     transport::WorkerReport transport = group->server->report(loop, observe::kMostConnections);
+    const std::vector<transport::ListenerCounters> listeners = group->server->listeners();
+    for (std::size_t i = 0; i < std::min(listeners.size(), transport.by_listener.size()); ++i) {
+      observe::Listener one{std::string(worker.worker().fabric->capabilities().name), {}, transport.by_listener[i]};
+      one.counters.endpoint = listeners[i].endpoint;
+      out.listeners.push_back(std::move(one));
+    }
     observe::FabricUse use;
     use.name = group->key;
     use.traffic = transport.traffic;
@@ -50,14 +56,14 @@ std::vector<observe::Listener> Daemon::listeners() const {
   std::vector<observe::Listener> out;
   for (const auto& group : groups_)
     for (const transport::ListenerCounters& one : group->server->listeners())
-      out.push_back({std::string(group->workers.front()->worker().fabric->capabilities().name), one});
+      out.push_back({std::string(group->workers.front()->worker().fabric->capabilities().name), one, {}});
   const auto place = [this](const observe::Listener& one) {
     return std::ranges::find(rdma_bound_, one.counters.endpoint) - rdma_bound_.begin();
   };
   std::ranges::stable_sort(out, {}, place);
   for (std::size_t i = 0; i < tcp_servers_.size(); ++i) {
     const rpc::TcpServer::Counters one = tcp_servers_[i]->counters();
-    out.push_back({"tcp", {tcp_bound_[i], one.connections, one.accepted, one.refused, one.failed}});
+    out.push_back({"tcp", {tcp_bound_[i], one.connections, one.accepted, one.refused, one.failed}, {}});
   }
   return out;
 }

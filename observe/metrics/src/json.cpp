@@ -33,6 +33,11 @@ json::object of(const Procedure& procedure) {
           {"replies", from.replies()},
           {"errors", from.errors},
           {"failures", std::move(failures)},
+          {"chunks", json::object{{"inline", from.inline_calls()},
+                                  {"long", from.calls_with(transport::kPositionZero)},
+                                  {"read_chunk", from.calls_with(transport::kReadChunk)},
+                                  {"write_chunk", from.calls_with(transport::kWriteChunk)},
+                                  {"reply_chunk", from.calls_with(transport::kReplyChunk)}}},
           {"latency_ns", of(from.latency)},
           {"call_bytes", of(from.call_size)},
           {"reply_bytes", of(from.reply_size)}};
@@ -65,7 +70,16 @@ json::object of(const FabricUse& use) {
           {"traffic", of(use.traffic)}};
 }
 
+json::object of(const transport::ProcedureCalls& one) {
+  return {{"program", program_name(one.procedure.program)},
+          {"version", one.procedure.version},
+          {"procedure", one.procedure.name},
+          {"calls", one.calls}};
+}
+
 json::object of(const transport::ConnectionReport& one) {
+  json::array procedures;
+  for (const transport::ProcedureCalls& procedure : one.procedures) procedures.push_back(of(procedure));
   return {{"connection", one.number},
           {"peer", text_of(one.peer)},
           {"fabric", one.fabric},
@@ -78,6 +92,7 @@ json::object of(const transport::ConnectionReport& one) {
           {"calls_in_progress", one.statistics.calls_in_progress},
           {"credits", one.statistics.credits},
           {"bulk_bytes", one.statistics.bulk_bytes},
+          {"procedures", std::move(procedures)},
           {"traffic", of(one.traffic)}};
 }
 
@@ -87,7 +102,8 @@ json::object of(const Listener& one) {
           {"open", one.counters.connections},
           {"accepted", one.counters.accepted},
           {"refused", one.counters.refused},
-          {"failed", one.counters.failed}};
+          {"failed", one.counters.failed},
+          {"traffic", of(one.traffic)}};
 }
 
 template <class Range>

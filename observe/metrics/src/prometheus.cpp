@@ -98,6 +98,25 @@ void add_failures(Families& out, const Report& report) {
   }
 }
 
+void add_chunks(Families& out, const Report& report) {
+  out.begin("rpcrdma_procedure_forms_total",
+            "Calls of a procedure by the chunks that they offer; a call with several kinds counts for each of them.",
+            MetricType::Counter);
+  for (const Procedure& procedure : report.procedures) {
+    const auto add = [&out, &procedure](const char* form, std::uint64_t count) {
+      Labels labels = labels_of(procedure);
+      labels.push_back({"form", form});
+      out.add(count, std::move(labels));
+    };
+    const rpc::ProcedureStatistics& from = procedure.statistics;
+    add("inline", from.inline_calls());
+    add("long", from.calls_with(transport::kPositionZero));
+    add("read_chunk", from.calls_with(transport::kReadChunk));
+    add("write_chunk", from.calls_with(transport::kWriteChunk));
+    add("reply_chunk", from.calls_with(transport::kReplyChunk));
+  }
+}
+
 void add_procedures(Families& out, const Report& report) {
   using rpc::ProcedureStatistics;
   each_procedure(out, report, "rpcrdma_calls_total", "Calls received, by procedure.", &ProcedureStatistics::calls);
@@ -106,6 +125,7 @@ void add_procedures(Families& out, const Report& report) {
   each_procedure(out, report, "rpcrdma_reply_errors_total", "Replies without a result, such as SYSTEM_ERR.",
                  &ProcedureStatistics::errors);
   add_failures(out, report);
+  add_chunks(out, report);
   constexpr double kNanosecond = 1e-9;
   out.begin("rpcrdma_call_duration_seconds",
             "Time from the arrival of a call until its reply is submitted to the fabric or the socket.",
@@ -251,6 +271,32 @@ void each_listener(Families& out, const Report& report, MetricType type, const c
     out.add(std::invoke(get, one.counters), {{"listener", text_of(one.counters.endpoint)}, {"fabric", one.fabric}});
 }
 
+/// The traffic of the listeners for RDMA.
+void add_listener_traffic(Families& out, const Report& report) {
+  using transport::Traffic;
+  const auto each = [&out, &report](const char* name, const char* help, auto add) {
+    out.begin(name, help, MetricType::Counter);
+    for (const Listener& one : report.listeners)
+      if (one.fabric != "tcp")
+        add(one.traffic, Labels{{"listener", text_of(one.counters.endpoint)}, {"fabric", one.fabric}});
+  };
+  each("rpcrdma_listener_calls_total", "Calls received on the connections of a listener.",
+       [&out](const Traffic& traffic, Labels labels) { out.add(traffic.calls, std::move(labels)); });
+  each("rpcrdma_listener_bytes_total", "Bytes of messages and RDMA operations on the connections of a listener.",
+       [&out](const Traffic& traffic, const Labels& labels) {
+         Labels received = labels;
+         received.push_back({"direction", "received"});
+         out.add(traffic.receive_bytes + traffic.read_bytes, std::move(received));
+         Labels sent = labels;
+         sent.push_back({"direction", "sent"});
+         out.add(traffic.send_bytes + traffic.write_bytes, std::move(sent));
+       });
+  each("rpcrdma_listener_errors_total", "RDMA_ERROR messages on the connections of a listener.",
+       [&out](const Traffic& traffic, Labels labels) {
+         out.add(traffic.version_errors + traffic.chunk_errors + traffic.other_errors, std::move(labels));
+       });
+}
+
 void add_listeners(Families& out, const Report& report) {
   using transport::ListenerCounters;
   each_listener(out, report, MetricType::Gauge, "rpcrdma_listener_connections",
@@ -261,6 +307,7 @@ void add_listeners(Families& out, const Report& report) {
                 "Connections beyond a limit, or during shutdown.", &ListenerCounters::refused);
   each_listener(out, report, MetricType::Counter, "rpcrdma_listener_failed_total",
                 "Handshakes that have failed, as far as the provider sees them.", &ListenerCounters::failed);
+  add_listener_traffic(out, report);
 }
 
 void add_server(Families& out, const Report& report) {

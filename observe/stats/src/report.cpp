@@ -87,10 +87,22 @@ void Report::add(FabricUse&& use, std::vector<transport::ConnectionReport>&& con
   same->pool += use.pool;
 }
 
+/// The counters of a listener are filled once; each loop adds its share of the traffic.
+void Report::add(Listener&& listener) {
+  const auto same = std::ranges::find_if(listeners, [&listener](const Listener& one) {
+    return one.fabric == listener.fabric && one.counters.endpoint == listener.counters.endpoint;
+  });
+  if (same == listeners.end())
+    listeners.push_back(std::move(listener));
+  else
+    same->traffic += listener.traffic;
+}
+
 void Report::add(Report&& other) {
   dispatched += other.dispatched;
   for (const Procedure& procedure : other.procedures) add(procedure);
   for (FabricUse& use : other.fabrics) add(std::move(use), {});
+  for (Listener& listener : other.listeners) add(std::move(listener));
   add(std::move(other.busiest));
 }
 

@@ -93,6 +93,12 @@ TEST(Statistics, OfChunks) {
   const rpc::ProcedureStatistics* two = of(bed.dispatcher, 1);
   ASSERT_NE(two, nullptr);
   EXPECT_GE(two->reply_size.sum(), 9001u + 7002u) << "data in chunks counts, too";
+  EXPECT_EQ(two->calls_with(transport::kWriteChunk), 1u);
+  EXPECT_EQ(two->calls_with(transport::kReadChunk) + two->inline_calls(), 0u);
+  const rpc::ProcedureStatistics* join = of(bed.dispatcher, Join::kInfo.number);
+  ASSERT_NE(join, nullptr);
+  EXPECT_EQ(join->calls_with(transport::kReadChunk), 1u);
+  EXPECT_EQ(join->calls_with(transport::kPositionZero) + join->inline_calls(), 0u);
 }
 
 TEST(Statistics, OfOneConnection) {
@@ -105,7 +111,27 @@ TEST(Statistics, OfOneConnection) {
   EXPECT_EQ(report.busiest[0].statistics.calls, 3u);
   EXPECT_EQ(report.busiest[0].traffic.calls, 3u);
   EXPECT_GT(report.busiest[0].inline_receive, 0u);
+  ASSERT_EQ(report.busiest[0].procedures.size(), 1u);
+  EXPECT_EQ(report.busiest[0].procedures[0].procedure.name, "NULL");
+  EXPECT_EQ(report.busiest[0].procedures[0].procedure.program, Two::kInfo.program);
+  EXPECT_EQ(report.busiest[0].procedures[0].calls, 3u);
   EXPECT_TRUE(bed.server->report(0, 0).busiest.empty());
+}
+
+TEST(Statistics, OfProceduresOfOneConnection) {
+  Bed bed;
+  bed.run(call_nothing(bed, 2));
+  bed.run([](Bed& b) -> asio::awaitable<void> {
+    for (int i = 0; i < 3; ++i) {
+      auto [status, result] = co_await b.client->async_call<Two>({1, 1, FALSE}, kTuple);
+      EXPECT_FALSE(status) << status.message();
+    }
+  }(bed));
+  const auto procedures = bed.server->report(0, 8).busiest.at(0).procedures;
+  ASSERT_EQ(procedures.size(), 2u);
+  EXPECT_EQ(procedures[0].procedure.number, Two::kInfo.number) << "the most frequent procedure is the first";
+  EXPECT_EQ(procedures[0].calls, 3u);
+  EXPECT_EQ(procedures[1].calls, 2u);
 }
 
 // The sums of both sides include the traffic of connections that have ended.
@@ -120,6 +146,9 @@ TEST(Statistics, OutliveTheConnection) {
   const Traffic here = served(bed);
   EXPECT_EQ(here.calls, of(bed.dispatcher, 0)->calls());
   EXPECT_GE(here.calls, 4u);
+  const std::vector<Traffic> by_listener = bed.server->report(0, 8).by_listener;
+  ASSERT_EQ(by_listener.size(), bed.server->listeners().size());
+  EXPECT_EQ(by_listener[0].calls, here.calls);
   EXPECT_EQ(bed.connection->requester().traffic().calls, 4u + counters.resent);
 }
 

@@ -14,7 +14,7 @@ Procedure procedure(std::uint32_t number, std::string_view name, std::uint64_t c
   Procedure one{100003, 3, number, name, {}};
   for (std::uint64_t i = 0; i < calls; ++i) {
     one.statistics.latency.add(1000 * (i + 1));
-    one.statistics.call_size.add(100);
+    one.statistics.arrived(100, transport::kWriteChunk);
     one.statistics.reply_size.add(4000);
   }
   return one;
@@ -30,7 +30,12 @@ Report report_of(std::uint64_t calls) {
   use.traffic.calls = 3 * calls;
   use.traffic.inline_calls = calls;
   use.traffic.retransmissions = 4;
+  use.traffic.send_bytes = 3;
+  use.traffic.write_bytes = 5;
   use.counters.frames_sent = 7;
+  Listener listener{"iwarp", {}, use.traffic};
+  listener.counters.endpoint = {boost::asio::ip::make_address("127.0.0.1"), 20049};
+  part.listeners.push_back(std::move(listener));
   part.add(std::move(use), {});
   return part;
 }
@@ -70,6 +75,8 @@ TEST(ReportTest, AddsTheReportsOfThreads) {
   ASSERT_EQ(sum.fabrics.size(), 1u);
   EXPECT_EQ(sum.fabrics[0].traffic.calls, 45u);
   EXPECT_EQ(sum.fabrics[0].counters.frames_sent, 14u);
+  ASSERT_EQ(sum.listeners.size(), 1u);
+  EXPECT_EQ(sum.listeners[0].traffic.calls, 45u);
 }
 
 TEST(ReportTest, KeepsTheBusiestConnections) {
@@ -91,6 +98,11 @@ TEST(PrometheusTest, HasEachValueOnce) {
   EXPECT_EQ(found.at("rpcrdma_calls_total" + kRead), 20);
   EXPECT_EQ(found.at(R"(rpcrdma_failures_total{program="nfs",version="3",procedure="READ",status="70"})"), 1);
   EXPECT_EQ(found.at(R"(rpcrdma_call_forms_total{fabric="iwarp",form="inline"})"), 10);
+  EXPECT_EQ(found.at(R"(rpcrdma_procedure_forms_total{program="nfs",version="3",procedure="READ",form="write_chunk"})"),
+            20);
+  EXPECT_EQ(found.at(R"(rpcrdma_procedure_forms_total{program="nfs",version="3",procedure="READ",form="inline"})"), 0);
+  EXPECT_EQ(found.at(R"(rpcrdma_listener_calls_total{listener="127.0.0.1:20049",fabric="iwarp"})"), 30);
+  EXPECT_EQ(found.at(R"(rpcrdma_listener_bytes_total{listener="127.0.0.1:20049",fabric="iwarp",direction="sent"})"), 8);
   EXPECT_EQ(found.at(R"(rpcrdma_build_info{version="1.2.3"})"), 1);
   EXPECT_EQ(found.at(R"(rpcrdma_iwarp_frames_total{direction="sent"})"), 7);
   EXPECT_EQ(found.at("rpcrdma_iwarp_retransmissions_total"), 4);
@@ -136,10 +148,13 @@ TEST(JsonTest, HasConnectionsAndBuckets) {
   report.busiest.resize(1);
   report.busiest[0].peer = {boost::asio::ip::make_address("::1"), 700};
   report.busiest[0].fabric = "iwarp";
+  report.busiest[0].procedures.push_back({{100003, 3, 6, "READ"}, 12});
   const std::string text = json_text(report, "1.2.3");
   EXPECT_NE(text.find(R"("peer":"[::1]:700")"), text.npos) << text;
   EXPECT_NE(text.find(R"("latency_ns":{"count":1,"sum":1000,"buckets":[[960,1023,1]]})"), text.npos) << text;
   EXPECT_NE(text.find(R"("inline_calls":1)"), text.npos);
+  EXPECT_NE(text.find(R"("procedures":[{"program":"nfs","version":3,"procedure":"READ","calls":12}])"), text.npos);
+  EXPECT_NE(text.find(R"("chunks":{"inline":0,"long":0,"read_chunk":0,"write_chunk":1,"reply_chunk":0})"), text.npos);
 }
 
 }  // namespace

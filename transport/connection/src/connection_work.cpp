@@ -135,21 +135,23 @@ Traffic Connection::traffic() const noexcept {
   return now;
 }
 
-void Connection::count_call(const wire::Header& header) noexcept {
+ChunkKinds Connection::count_call(const wire::Header& header) noexcept {
   ++traffic_.calls;
   traffic_.credits_asked += header.credits;
   const wire::ChunkLists& chunks = header.chunks;
   if (chunks.empty()) {
     ++traffic_.inline_calls;
-    return;
+    return 0;
   }
-  bool position_zero = false;
-  bool other_read = false;
-  for (const wire::ReadSegment& read : chunks.reads) (read.position == 0 ? position_zero : other_read) = true;
-  traffic_.long_calls += position_zero ? 1 : 0;
-  traffic_.read_chunk_calls += other_read ? 1 : 0;
-  traffic_.write_chunk_calls += chunks.write_chunk_count() != 0 ? 1 : 0;
-  traffic_.reply_chunk_calls += chunks.has_reply_chunk() ? 1 : 0;
+  unsigned kinds = 0;
+  for (const wire::ReadSegment& read : chunks.reads) kinds |= read.position == 0 ? kPositionZero : kReadChunk;
+  if (chunks.write_chunk_count() != 0) kinds |= kWriteChunk;
+  if (chunks.has_reply_chunk()) kinds |= kReplyChunk;
+  traffic_.long_calls += (kinds & kPositionZero) != 0 ? 1 : 0;
+  traffic_.read_chunk_calls += (kinds & kReadChunk) != 0 ? 1 : 0;
+  traffic_.write_chunk_calls += (kinds & kWriteChunk) != 0 ? 1 : 0;
+  traffic_.reply_chunk_calls += (kinds & kReplyChunk) != 0 ? 1 : 0;
+  return static_cast<ChunkKinds>(kinds);
 }
 
 void Connection::count_error(wire::ErrorKind kind) noexcept {

@@ -39,8 +39,9 @@ void CallImpl::take(ServingLink& link, Connection& connection, Received& message
   RPCRDMA_PROBE(call_received, &connection, header_.xid, inline_payload_.size);
 }
 
-void CallImpl::arrive(ServingLink& link, Connection& connection, Received& message) {
+void CallImpl::arrive(ServingLink& link, Connection& connection, Received& message, ChunkKinds kinds) {
   take(link, connection, message);
+  kinds_ = kinds;
   reserve_place();
 }
 
@@ -146,6 +147,12 @@ void CallImpl::deliver(BufferRef stream) {
   state_ = State::delivered;
   RPCRDMA_PROBE(call_delivered, connection_.get(), header_.xid, payload_.length);
   service_.setup().handler->on_call(*this);
+}
+
+void CallImpl::measure(CallStatistics& statistics) noexcept {
+  latency_ = &statistics.latency;
+  statistics.arrived(payload_.length, kinds_);
+  if (link_ != nullptr) link_->count(statistics);
 }
 
 void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) {

@@ -35,7 +35,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   CallImpl& operator=(const CallImpl&) = delete;
 
   /// To be called when a call has arrived and its header has been decoded.
-  void arrive(ServingLink& link, Connection& connection, Received& message);
+  void arrive(ServingLink& link, Connection& connection, Received& message, ChunkKinds kinds);
   /// A message that is to be answered by RDMA_ERROR.
   void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind, error_code why);
   /// The connection has ended: no work of this call is posted any more.
@@ -60,7 +60,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void fail() override;
   std::shared_ptr<ReverseRequester> reverse() override;
   ConnectionStatistics statistics() const noexcept override;
-  void measure(Histogram& latency) noexcept override { latency_ = &latency; }
+  void measure(CallStatistics& statistics) noexcept override;
   CharacteristicsExchange* exchange() noexcept override {
     return link_ != nullptr && !link_is_lost() ? connection_->exchange() : nullptr;
   }
@@ -119,6 +119,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   wire::Header header_;
   std::chrono::steady_clock::time_point arrived_;
   Histogram* latency_ = nullptr;  // counts the time that the call takes
+  ChunkKinds kinds_ = 0;
   ReceiveLease lease_;
   BufferRef inline_payload_;
   ReadList reads_;

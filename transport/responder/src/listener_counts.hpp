@@ -10,6 +10,7 @@ namespace rpcrdma::transport {
 
 /// What a listener's connections count, on the threads of all workers; see ListenerCounters.
 struct ListenerCounts {
+  std::size_t index = 0;  ///< the place of the listener in Server::listeners()
   std::atomic<std::uint32_t> connections{0};
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> refused{0};

@@ -69,6 +69,10 @@ void ServerState::make_workers(const std::vector<Worker>& of) {
 void ServerState::listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) {
   if (closed) return handler(make_error_code(BaseError::cancelled));
   auto counts = std::make_shared<ListenerCounts>();
+  {
+    const std::lock_guard lock(listeners_mutex);
+    counts->index = listeners.size();
+  }
   auto listener = workers.front()->fabric().listen(
       local, [state = weak_from_this(), counts](std::unique_ptr<fabric::ConnectionRequest> request) {
         if (const auto alive = state.lock()) alive->on_request({std::move(request), counts});

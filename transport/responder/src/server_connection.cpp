@@ -77,6 +77,7 @@ ConnectionReport ServerConnection::report(std::chrono::steady_clock::time_point 
   out.remote_invalidation = connection_->thresholds().remote_invalidation;
   out.statistics = link_.statistics();
   out.traffic = connection_->traffic();
+  out.procedures = link_.procedures();
   return out;
 }
 

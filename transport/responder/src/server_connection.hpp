@@ -25,6 +25,8 @@ class ServerConnection final : private ConnectionEvents {
   /// The state and the counters of the connection, for Server::report().
   ConnectionReport report(std::chrono::steady_clock::time_point now) const;
   Traffic traffic() const noexcept { return connection_ ? connection_->traffic() : Traffic{}; }
+  /// ListenerCounts::index of its listener.
+  std::size_t listener() const noexcept { return listener_->index; }
   std::uint64_t calls_taken() const noexcept { return link_.calls_taken(); }
   bool idle() const noexcept { return link_.calls() == 0; }
   /// The time at which watch() last found the connection active.

@@ -20,6 +20,11 @@ constexpr std::chrono::milliseconds kShortestWatch{5};
 /// long calls, which need up to twice their budgets.
 constexpr std::size_t kReceivePart = 8;
 
+Traffic& traffic_of(std::vector<Traffic>& by_listener, std::size_t listener) {
+  if (by_listener.size() <= listener) by_listener.resize(listener + 1);
+  return by_listener[listener];
+}
+
 }  // namespace
 
 ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, FaultyCalls& faulty_calls, Log log,
@@ -130,7 +135,7 @@ void ServerWorker::watch_closely() {
 
 void ServerWorker::connection_over(ServerConnection& connection) {
   const boost::asio::ip::address peer = connection.peer();
-  ended_traffic_ += connection.traffic();
+  traffic_of(ended_traffic_, connection.listener()) += connection.traffic();
   const auto at = std::ranges::find(connections_, &connection, &std::unique_ptr<ServerConnection>::get);
   ended_.push_back(std::move(*at));
   connections_.erase(at);
@@ -148,13 +153,14 @@ void ServerWorker::connection_over(ServerConnection& connection) {
 
 WorkerReport ServerWorker::report(std::size_t most_connections) const {
   WorkerReport out;
-  out.traffic = ended_traffic_;
+  out.by_listener = ended_traffic_;
   out.connections = connections_.size();
   std::vector<const ServerConnection*> busiest;
   for (const auto& connection : connections_) {
-    out.traffic += connection->traffic();
+    traffic_of(out.by_listener, connection->listener()) += connection->traffic();
     busiest.push_back(connection.get());
   }
+  for (const Traffic& traffic : out.by_listener) out.traffic += traffic;
   const std::size_t shown = std::min(most_connections, busiest.size());
   std::ranges::partial_sort(busiest, busiest.begin() + static_cast<std::ptrdiff_t>(shown), std::ranges::greater{},
                             &ServerConnection::calls_taken);

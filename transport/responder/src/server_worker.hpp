@@ -67,7 +67,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   UniqueFunction<void()> drained_;
   bool draining_ = false;
   bool destroyed_ = false;
-  Traffic ended_traffic_;  // the sum over connections that have ended
+  std::vector<Traffic> ended_traffic_;  // the sums over connections that have ended, by listener
   std::atomic<std::size_t> receive_octets_{0};
   std::atomic<std::uint32_t> connection_count_{0};
 };

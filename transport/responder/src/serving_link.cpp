@@ -45,11 +45,11 @@ void ServingLink::on_call(Received& message) {
   if (draining_) return discard(message.header.xid, "no calls are accepted any more");
   take_request(message.header);
   service_.count(service_.counters.calls);
-  connection_->count_call(message.header);
+  const ChunkKinds kinds = connection_->count_call(message.header);
   ++calls_taken_;
   CallImpl& call = service_.take_call();
   active_.push_back(&call);
-  call.arrive(*this, *connection_, message);
+  call.arrive(*this, *connection_, message, kinds);
 }
 
 void ServingLink::on_bad_message(wire::WireError error, Received& message) {
@@ -73,6 +73,22 @@ const std::shared_ptr<ReverseRequester>& ServingLink::reverse() {
   if (!reverse_ && connection_ != nullptr && connection_->role() == Role::server)
     reverse_ = ReverseRequester::make(*connection_);
   return reverse_;
+}
+
+/// The number of entries is bounded by the number of procedures that the layer above serves.
+void ServingLink::count(const CallStatistics& procedure) {
+  const auto same = std::ranges::find(procedures_, &procedure, &ProcedureCount::first);
+  if (same != procedures_.end())
+    ++same->second;
+  else
+    procedures_.emplace_back(&procedure, 1);
+}
+
+std::vector<ProcedureCalls> ServingLink::procedures() const {
+  std::vector<ProcedureCalls> out;
+  for (const auto& [statistics, calls] : procedures_) out.push_back({statistics->procedure, calls});
+  std::ranges::sort(out, std::ranges::greater{}, &ProcedureCalls::calls);
+  return out;
 }
 
 void ServingLink::remove(CallImpl& call) noexcept {

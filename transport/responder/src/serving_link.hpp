@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "rpcrdma/connection/connection.hpp"
 #include "rpcrdma/requester/reverse.hpp"
+#include "rpcrdma/responder/server.hpp"
 #include "service.hpp"
 
 namespace rpcrdma::transport {
@@ -37,6 +39,8 @@ class ServingLink {
     return {calls_taken_, static_cast<std::uint32_t>(active_.size()), grant(), bulk_.used(),
             connection_ != nullptr ? connection_->characteristics() : Characteristics{}};
   }
+  /// The calls by procedure, the most frequent procedure first.
+  std::vector<ProcedureCalls> procedures() const;
   /// True if this connection holds bytes of a budget for which other connections wait (BudgetShare::is_awaited()).
   bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
   /// Makes the link accept no more calls. Later calls are dropped, and the client sends them again on another
@@ -54,6 +58,8 @@ class ServingLink {
   BudgetShare& bulk() noexcept { return bulk_; }
   BudgetShare& long_calls() noexcept { return long_calls_; }
   std::uint32_t grant() const noexcept;
+  /// Counts a call of this connection by its procedure.
+  void count(const CallStatistics& procedure);
   void remove(CallImpl& call) noexcept;
   bool is_lost() const noexcept { return connection_ == nullptr; }
   void wrote(const CallFingerprint& call) noexcept;
@@ -64,6 +70,7 @@ class ServingLink {
     service_.count(service_.counters.discarded);
     if (connection_ != nullptr) ++connection_->counted().discarded;
   }
+  using ProcedureCount = std::pair<const CallStatistics*, std::uint64_t>;
   void take_request(const wire::Header& header) noexcept;
 
   Service& service_;
@@ -73,6 +80,7 @@ class ServingLink {
   Connection* connection_ = nullptr;
   std::vector<CallImpl*> active_;
   std::uint64_t calls_taken_ = 0;
+  std::vector<ProcedureCount> procedures_;
   Service::PeerRef peer_;
   BudgetShare bulk_{peer_->bulk};
   BudgetShare long_calls_{peer_->long_calls};

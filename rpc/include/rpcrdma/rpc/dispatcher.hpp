@@ -36,12 +36,14 @@ class RPCRDMA_EXPORT Registration {
 
  protected:
   /// Makes the statistics if there are none yet.
-  ProcedureStatistics& counted() {
-    if (!statistics_) statistics_ = std::make_unique<ProcedureStatistics>();
+  ProcedureStatistics& counted(const CallHeader& header) {
+    if (!statistics_) make_statistics(header);
     return *statistics_;
   }
 
  private:
+  void make_statistics(const CallHeader& header);
+
   std::unique_ptr<ProcedureStatistics> statistics_;
 };
 
@@ -117,7 +119,7 @@ class TypedRegistration final : public Registration {
   bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
            transport::CallHandler& server) noexcept override {
     State& state = take_state();
-    if (!state.begin(call, header, in, counted())) return false;
+    if (!state.begin(call, header, in, counted(header))) return false;
     if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache, server, in, *log)) return true;
     try {
       invoke(ServerCall<P>(state));

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <string_view>
 
-#include "rpcrdma/base/histogram.hpp"
+#include "rpcrdma/connection/call_statistics.hpp"
 
 namespace rpcrdma::rpc {
 
 /// The statistics of one procedure of a server, on one thread. Written and read on that thread; copies of several
-/// threads may be added.
-struct ProcedureStatistics {
+/// threads may be added. A call counts when its arguments have been decoded.
+struct ProcedureStatistics : transport::CallStatistics {
   /// Results that carry an error of the program, such as NFS3ERR_NOENT.
   struct Failure {
     std::uint32_t status = 0;  ///< the value of the result's member `status`
@@ -19,15 +19,11 @@ struct ProcedureStatistics {
 
   std::uint64_t replayed = 0;  ///< the part of calls() that the duplicate request cache has answered
   std::uint64_t errors = 0;    ///< the part of replies() without a result, such as SYSTEM_ERR
-  Histogram latency;     ///< the time of answered calls in nanoseconds, as transport::IncomingCall::measure() counts it
-  Histogram call_size;   ///< bytes of call messages, including the bytes in chunks
-  Histogram reply_size;  ///< bytes of reply messages, including the bytes in chunks
+  Histogram reply_size;        ///< bytes of reply messages, including the bytes in chunks
   /// The first statuses that occurred. The list has a fixed length, which a peer cannot extend.
   std::array<Failure, 16> failures{};
   std::uint64_t other_failures = 0;  ///< results with statuses for which `failures` has no entry left
 
-  /// The number of calls whose arguments were decoded.
-  std::uint64_t calls() const noexcept { return call_size.count(); }
   /// The number of replies passed to the transport, except those from the duplicate request cache.
   std::uint64_t replies() const noexcept { return reply_size.count(); }
   /// Counts a result whose status is not 0.
@@ -42,10 +38,9 @@ struct ProcedureStatistics {
   }
   /// Adds the statistics of another thread for the same procedure.
   ProcedureStatistics& operator+=(const ProcedureStatistics& other) noexcept {
+    CallStatistics::operator+=(other);
     replayed += other.replayed;
     errors += other.errors;
-    latency += other.latency;
-    call_size += other.call_size;
     reply_size += other.reply_size;
     for (const Failure& failure : other.failures)
       if (failure.count != 0) fail(failure.status, failure.count);

@@ -16,6 +16,7 @@
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/base/weak_guard.hpp"
+#include "rpcrdma/connection/call_statistics.hpp"
 #include "rpcrdma/connection/characteristics.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
@@ -243,8 +244,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   void note_reply(Histogram& latency, std::chrono::steady_clock::time_point arrived) {
     replies_.push_back({&latency, arrived});
   }
-  /// Counts a call that this side sends or receives, by the form of its header.
-  void count_call(const wire::Header& header) noexcept;
+  /// Counts a call that this side sends or receives, by the form of its header. Returns the kinds of its chunks.
+  ChunkKinds count_call(const wire::Header& header) noexcept;
   /// Counts an RDMA_ERROR that this side sends or receives.
   void count_error(wire::ErrorKind kind) noexcept;
   /// The io_context of the fabric, on whose thread the connection is used.

@@ -10,10 +10,10 @@
 #include <span>
 
 #include "rpcrdma/base/export.hpp"
-#include "rpcrdma/base/histogram.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
 #include "rpcrdma/base/unique_function.hpp"
+#include "rpcrdma/connection/call_statistics.hpp"
 #include "rpcrdma/connection/characteristics.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/memory/pool.hpp"
@@ -47,10 +47,10 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
   /// Counters of the connection; all zero once it is lost. On the thread of context().
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
-  /// Adds the time that this call takes to `latency`, in nanoseconds: from its arrival until its reply is submitted to
-  /// the fabric or to the socket. Calls that are not answered are not counted. `latency` must outlive the connection.
-  /// On the thread of context().
-  virtual void measure(Histogram& /*latency*/) noexcept {}
+  /// Counts this call in `statistics`: its size and its chunks now, and later its latency, the time from its arrival
+  /// until its reply is submitted to the fabric or to the socket. A call that is not answered has no latency.
+  /// `statistics` must outlive the connection. Call it once, on the thread of context().
+  virtual void measure(CallStatistics& /*statistics*/) noexcept {}
   /// The transport characteristics of the call's connection. Valid as long as the connection. Null if the connection is
   /// lost, if the server supports version one only, and over TCP. On the thread of context().
   virtual CharacteristicsExchange* exchange() noexcept { return nullptr; }

@@ -54,18 +54,25 @@ struct Worker {
   CallHandler* handler = nullptr;    ///< serves the calls
 };
 
+/// The calls of one procedure.
+struct ProcedureCalls {
+  ProcedureName procedure;  ///< the procedure
+  std::uint64_t calls = 0;  ///< calls whose arguments were decoded
+};
+
 /// The present state of one connection of a server.
 struct ConnectionReport {
-  std::uint64_t number = 0;          ///< as in log lines: unique in the process
-  fabric::Endpoint peer;             ///< the client's address
-  std::string_view fabric;           ///< the name of the provider
-  std::chrono::milliseconds age{0};  ///< the time since the connection was accepted
-  std::uint32_t version = 1;         ///< the version of RPC-over-RDMA
-  std::uint32_t inline_send = 0;     ///< the largest Send of the server, in bytes
-  std::uint32_t inline_receive = 0;  ///< the largest Send of the client, in bytes
-  bool remote_invalidation = false;  ///< replies are sent with Send with Invalidate
-  ConnectionStatistics statistics;   ///< calls, credits, bulk memory
-  Traffic traffic;                   ///< the counters since the connection was accepted
+  std::uint64_t number = 0;                ///< as in log lines: unique in the process
+  fabric::Endpoint peer;                   ///< the client's address
+  std::string_view fabric;                 ///< the name of the provider
+  std::chrono::milliseconds age{0};        ///< the time since the connection was accepted
+  std::uint32_t version = 1;               ///< the version of RPC-over-RDMA
+  std::uint32_t inline_send = 0;           ///< the largest Send of the server, in bytes
+  std::uint32_t inline_receive = 0;        ///< the largest Send of the client, in bytes
+  bool remote_invalidation = false;        ///< replies are sent with Send with Invalidate
+  ConnectionStatistics statistics;         ///< calls, credits, bulk memory
+  Traffic traffic;                         ///< the counters since the connection was accepted
+  std::vector<ProcedureCalls> procedures;  ///< calls by procedure, in descending order
 };
 
 /// What one listener has done since it was made. Each request for a connection is accepted, refused or failed.
@@ -79,8 +86,9 @@ struct ListenerCounters {
 
 /// What one worker of a server has done.
 struct WorkerReport {
-  Traffic traffic;              ///< the sum over all connections since the start, including those that have ended
-  std::size_t connections = 0;  ///< the number of open connections
+  Traffic traffic;                   ///< the sum over all connections since the start, including those that have ended
+  std::vector<Traffic> by_listener;  ///< the parts of `traffic`, in the order of Server::listeners(); may be shorter
+  std::size_t connections = 0;       ///< the number of open connections
   std::vector<ConnectionReport> busiest;  ///< the connections that have sent the most calls, in descending order
 };
 

@@ -40,6 +40,7 @@ struct FabricUse {
 struct Listener {
   std::string fabric;                    ///< "iwarp", "verbs" or "tcp"
   transport::ListenerCounters counters;  ///< since it was made
+  transport::Traffic traffic;            ///< sum over its connections, including those that have ended; zero over TCP
 };
 
 /// Most connections that a report lists.
@@ -51,8 +52,8 @@ struct Report {
   std::vector<FabricUse> fabrics;                    ///< those in use
   std::vector<transport::ConnectionReport> busiest;  ///< sorted by calls, most first; at most kMostConnections
   rpc::Dispatcher::Counters dispatched;              ///< calls, and rejected calls by reason
+  std::vector<Listener> listeners;                   ///< all, in the order of their configuration
   // Filled once, not by each loop:
-  std::vector<Listener> listeners;            ///< all, in the order of their configuration
   transport::Server::Counters server;         ///< sums over all listeners for RDMA
   rpc::TcpServer::Counters tcp;               ///< sums over all listeners for TCP
   rpc::DuplicateCache::Counters duplicates;   ///< counters of the duplicate request cache
@@ -77,6 +78,7 @@ struct Report {
 
  private:
   void add(const Procedure& procedure);
+  void add(Listener&& listener);
   void keep_busiest();
 };
 
