@@ -186,6 +186,9 @@ Client::Statistics Client::statistics() const {
   state_->on_thread([&state = *state_, &promise] {
     Statistics now;
     now.calls = state.link.counters();
+    now.traffic = state.link.traffic();
+    if (state.calls)
+      for (const rpc::ProcedureReport& one : state.calls->procedures()) now.procedures.push_back(*one.statistics);
     if (state.loop) now.waits = state.loop->waits();
     if (state.backend) {
       now.connected = state.backend->rdma && state.backend->rdma->connected();
@@ -193,7 +196,7 @@ Client::Statistics Client::statistics() const {
       now.fabric = state.backend->tcp ? "tcp" : state.backend->memory->fabric->capabilities().name;
       now.server = state.backend->server;
     }
-    promise.set_value(now);
+    promise.set_value(std::move(now));
   });
   return promise.get_future().get();
 }

@@ -40,6 +40,10 @@ transport::Requester::Counters Link::counters() const noexcept {
   return counters;
 }
 
+transport::Traffic Link::traffic() const noexcept {
+  return state_ == State::open ? target_->traffic() : transport::Traffic{};
+}
+
 void Link::when_open(UniqueFunction<void(error_code), 256> handler) {
   if (state_ == State::open) return handler({});
   if (state_ == State::closed) return handler(BaseError::cancelled);

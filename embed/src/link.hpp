@@ -20,6 +20,7 @@ class Link final : public transport::Requester {
   void cancel(transport::Call& call) override;
   std::uint32_t next_xid() noexcept override;
   Counters counters() const noexcept override;
+  transport::Traffic traffic() const noexcept override;
 
   /// `handler` runs when there is a requester, perhaps at once. If opening fails, it runs with the reason.
   void when_open(UniqueFunction<void(error_code), 256> handler);

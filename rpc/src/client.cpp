@@ -26,6 +26,7 @@ void Client::fill(ClientCall& call, ReplyBound bound, const ProcedureInfo& info,
     else if (room_of(options.results[i]) < bound.bulk[i])  // [8166-4.3.2.2-b] each Write chunk holds the largest result
       failed = BaseError::invalid_argument;
   }
+  call.count_as(info);
   call.max_reply = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_reply, UINT32_MAX));
   call.deadline = options.deadline ? *options.deadline : std::chrono::steady_clock::now() + options_.timeout;
   call.results.resize(options.results.size());

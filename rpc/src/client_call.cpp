@@ -9,6 +9,16 @@
 #include <boost/asio/post.hpp>
 
 namespace rpcrdma::rpc {
+namespace {
+
+/// The bytes of a reply, including the results in Write chunks with their pads.
+std::uint64_t size_of(const Payload& reply) noexcept {
+  std::uint64_t size = reply.length;
+  for (const PayloadItem& item : reply.items) size += padded(item.length);
+  return size;
+}
+
+}  // namespace
 
 error_code ClientCall::prepare(const CallHeader& header, Encode encode_args, const void* args) noexcept {
   memory_.start(message_);
@@ -40,6 +50,7 @@ void ClientCall::done(error_code status, const Payload* reply) noexcept {
   xdr::Decoder in(*reply);
   in.set_destinations(destinations);
   ReplyHeader header;
+  if (counted_ != nullptr) counted_->reply_size.add(size_of(*reply));
   if (!decode(in, header)) return finish(RpcError::bad_reply, nullptr);
   finish(outcome(header), &in);
 }
@@ -49,8 +60,10 @@ void ClientCall::finish(error_code status, xdr::Decoder* in) noexcept {
   core->active_.erase(core->active_.iterator_to(*this));
   submitted_ = false;
   ++uses_;
+  if (status && counted_ != nullptr) ++counted_->errors;
   Completion completion = std::move(completion_);
   completion(status, status ? nullptr : in);
+  counted_ = nullptr;
   core->give_back(*this);
   if (core->active_.empty() && core->idle_) std::exchange(core->idle_, {})();
 }
@@ -94,7 +107,24 @@ void ClientCore::begin(ClientCall& call, error_code failed) {
   }
   if (any_thread()) call.set_xid(requester_.next_xid());
   call.submitted_ = true;
+  call.counted_ = call.procedure_ != nullptr ? &counted(*call.procedure_) : nullptr;
+  call.statistics = call.counted_;
   requester_.submit(call);
+}
+
+ProcedureStatistics& ClientCore::counted(const ProcedureInfo& procedure) {
+  for (const auto& [info, statistics] : procedures_)
+    if (info == &procedure) return *statistics;
+  auto statistics = std::make_unique<ProcedureStatistics>();
+  statistics->procedure = {procedure.program, procedure.version, procedure.number, procedure.name};
+  return *procedures_.emplace_back(&procedure, std::move(statistics)).second;
+}
+
+std::vector<ProcedureReport> ClientCore::procedures() const {
+  std::vector<ProcedureReport> out;
+  for (const auto& [info, statistics] : procedures_)
+    out.push_back({info->program, info->version, info->number, info->name, statistics.get()});
+  return out;
 }
 
 void ClientCore::Canceller::operator()(boost::asio::cancellation_type) const {

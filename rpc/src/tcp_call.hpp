@@ -60,7 +60,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   memory::Pool& pool() noexcept override { return owner_->pool(); }
   void measure(transport::CallStatistics& statistics) noexcept override {
     latency_ = &statistics.latency;
-    statistics.arrived(message_.length, 0);
+    statistics.count(message_.length, 0);
     arrived_ = std::chrono::steady_clock::now();
   }
   bool over_tcp() const noexcept override { return true; }

@@ -73,6 +73,7 @@ void Link::submit(transport::Call& call) {
     });
     return;
   }
+  if (call.statistics != nullptr) call.statistics->count(builder_.payload().length, 0);
   std::vector<std::byte> record = flatten(builder_.payload(), kRecordMark);
   Writer(record).u32(kLastFragment | static_cast<std::uint32_t>(record.size() - kRecordMark));
   outgoing_.push_back(std::move(record));

@@ -148,11 +148,13 @@ class RPCRDMA_EXPORT Client {
 
   /// The state of the client, and its counters since it was made.
   struct Statistics {
-    bool connected = false;                ///< the client is connected at present
-    std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
-    fabric::Endpoint server;               ///< the address in use
-    transport::Requester::Counters calls;  ///< the sum over all connections
-    Runner::Counters waits{};              ///< how the client's own thread has waited
+    bool connected = false;                            ///< the client is connected at present
+    std::string_view fabric;                           ///< "verbs", "iwarp", "tcp"; empty until the first call
+    fabric::Endpoint server;                           ///< the address in use
+    transport::Requester::Counters calls;              ///< the sum over all connections
+    Runner::Counters waits{};                          ///< how the client's own thread has waited
+    transport::Traffic traffic;                        ///< as calls, but zero over TCP
+    std::vector<rpc::ProcedureStatistics> procedures;  ///< of the procedures called so far
     /// The characteristics of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;
   };

@@ -220,6 +220,12 @@ TEST_P(Calls, AreCounted) {
   const Client::Statistics statistics = client.statistics();
   EXPECT_EQ(statistics.fabric, GetParam());
   EXPECT_EQ(statistics.calls.replies, 3u);
+  ASSERT_EQ(statistics.procedures.size(), 1u);
+  EXPECT_EQ(statistics.procedures[0].procedure.program, hello::Null::kInfo.program);
+  EXPECT_EQ(statistics.procedures[0].calls(), 3u);
+  EXPECT_EQ(statistics.procedures[0].replies(), 3u);
+  EXPECT_EQ(statistics.procedures[0].errors, 0u);
+  EXPECT_EQ(statistics.traffic.calls, GetParam() == std::string("tcp") ? 0u : 3u);
   const Server::Statistics sums = bed.server->statistics();
   EXPECT_EQ(sums.connections, 1u);
   ASSERT_EQ(sums.listeners.size(), bed.server->listeners().size());

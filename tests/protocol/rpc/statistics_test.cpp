@@ -10,8 +10,10 @@ namespace asio = boost::asio;
 using rpc::CallOptions;
 using transport::Traffic;
 
-const rpc::ProcedureStatistics* of(const rpc::Dispatcher& dispatcher, std::uint32_t number) {
-  for (const rpc::ProcedureReport& one : dispatcher.procedures())
+/// `side`: a Dispatcher or a Client.
+template <class Side>
+const rpc::ProcedureStatistics* of(const Side& side, std::uint32_t number) {
+  for (const rpc::ProcedureReport& one : side.procedures())
     if (one.program == Two::kInfo.program && one.number == number) return one.statistics;
   return nullptr;
 }
@@ -58,7 +60,15 @@ TEST(Statistics, OfInlineCalls) {
   }
   EXPECT_EQ(there.send_bytes, here.receive_bytes);
   EXPECT_EQ(here.send_bytes, there.receive_bytes);
-  EXPECT_EQ(bed.connection->requester().latency()->count(), 5u);
+  const rpc::ProcedureStatistics* sent = of(*bed.client, Nothing::kInfo.number);
+  ASSERT_NE(sent, nullptr);
+  EXPECT_EQ(sent->calls(), 5u);
+  EXPECT_EQ(sent->inline_calls(), 5u);
+  EXPECT_EQ(sent->replies(), 5u);
+  EXPECT_EQ(sent->errors, 0u);
+  EXPECT_EQ(sent->latency.count(), 5u);
+  EXPECT_EQ(sent->call_size.sum(), null->call_size.sum());
+  EXPECT_EQ(sent->reply_size.sum(), null->reply_size.sum());
 }
 
 TEST(Statistics, OfChunks) {
@@ -99,6 +109,11 @@ TEST(Statistics, OfChunks) {
   ASSERT_NE(join, nullptr);
   EXPECT_EQ(join->calls_with(transport::kReadChunk), 1u);
   EXPECT_EQ(join->calls_with(transport::kPositionZero) + join->inline_calls(), 0u);
+  const rpc::ProcedureStatistics* sent = of(*bed.client, Join::kInfo.number);
+  ASSERT_NE(sent, nullptr);
+  EXPECT_EQ(sent->calls_with(transport::kReadChunk), 1u);
+  EXPECT_EQ(sent->call_size.sum(), join->call_size.sum());
+  EXPECT_EQ(of(*bed.client, Two::kInfo.number)->reply_size.sum(), two->reply_size.sum());
 }
 
 TEST(Statistics, OfOneConnection) {
@@ -191,6 +206,34 @@ TEST(Statistics, OfCallsThatWaitForACredit) {
   const Traffic there = bed.connection->requester().traffic();
   EXPECT_EQ(there.calls, 9u);
   EXPECT_EQ(there.credit_waits, 6u);
+}
+
+// Each of these calls needs five entries of the send queue: its Send, two binds and two invalidations.
+TEST(Statistics, OfCallsThatWaitForTheSendQueue) {
+  constexpr std::uint32_t kCalls = 150;
+  transport::ClientOptions options = Bed::quick();
+  options.connection.credits = kCalls;
+  transport::ServerOptions server;
+  server.connection.credits = kCalls;
+  Bed bed(options, server);
+  bed.run(call_nothing(bed, 1));  // connects, and its reply grants the credits
+  const auto first = bed.buffer(9001);
+  const auto second = bed.buffer(7002);
+  const BufferRef one = first.ref();
+  const BufferRef two = second.ref();
+  std::uint32_t over = 0;
+  for (std::uint32_t i = 0; i < kCalls; ++i)
+    bed.client->async_call<Two>({9001, 7002, FALSE}, CallOptions().into({&one, 1}).into({&two, 1}),
+                                [&over](error_code status, const rpc::Decoded<TwoResult>&) {
+                                  EXPECT_FALSE(status) << status.message();
+                                  ++over;
+                                });
+  EXPECT_TRUE(bed.wait([&over] { return over == kCalls; }));
+  const Traffic there = bed.connection->requester().traffic();
+  EXPECT_GE(there.send_queue_waits, 1u);
+  EXPECT_LT(there.send_queue_waits, kCalls);
+  EXPECT_EQ(there.memory_waits, 0u);
+  EXPECT_EQ(there.credit_waits, 0u);
 }
 
 // The list of statuses has a maximum length, whatever statuses a peer sends.

@@ -14,7 +14,7 @@ Procedure procedure(std::uint32_t number, std::string_view name, std::uint64_t c
   Procedure one{100003, 3, number, name, {}};
   for (std::uint64_t i = 0; i < calls; ++i) {
     one.statistics.latency.add(1000 * (i + 1));
-    one.statistics.arrived(100, transport::kWriteChunk);
+    one.statistics.count(100, transport::kWriteChunk);
     one.statistics.reply_size.add(4000);
   }
   return one;

@@ -127,7 +127,7 @@ error_code Connection::invalidate(fabric::Window& window, fabric::WorkContext* c
 
 Traffic Connection::traffic() const noexcept {
   Traffic now = traffic_;
-  now.send_queue_waits = send_queue_.waits() + reply_queue_.waits();
+  now.send_queue_waits += send_queue_.waits() + reply_queue_.waits();
   if (queue_pair_) {
     now.read_depth_waits = queue_pair_->read_waits();
     now.retransmissions = queue_pair_->retransmissions();

@@ -27,7 +27,7 @@ class CallSlot {
   enum class State : std::uint8_t { idle, on_wire, ending, orphan, draining };
   enum class Start : std::uint8_t {
     sent,    ///< the slot has taken the call, which is on the wire or ending
-    wait,    ///< memory or send credits are short at present
+    wait,    ///< send credits are short at present, if failure() is FabricError::queue_full; otherwise memory
     failed,  ///< the call cannot be sent: see failure()
   };
 
@@ -72,6 +72,7 @@ class CallSlot {
  private:
   Start build(Call& call);
   Start expose();
+  Start lacks_send_credits() noexcept;
   Start post();
   error_code bind_all();
   BufferRef reply_memory() const noexcept;

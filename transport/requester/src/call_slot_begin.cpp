@@ -84,10 +84,10 @@ CallSlot::Start CallSlot::expose() {
   const std::uint32_t receives = core_.credits().in_flight() + 1 + core_.setup().other_credits;
   if (connection.provide_receives(receives) < receives) return Start::wait;
   send_units_ = connection.send_queue().try_reserve(1 + windows);
-  if (send_units_.count() == 0) return Start::wait;
+  if (send_units_.count() == 0) return lacks_send_credits();
   if (windows != 0) {
     invalidate_units_ = connection.send_queue().try_reserve(windows);
-    if (invalidate_units_.count() == 0) return Start::wait;
+    if (invalidate_units_.count() == 0) return lacks_send_credits();
   }
   if (plan_.reply_chunk > call_->reply_memory.size) {
     auto memory = connection.pool().allocate(plan_.reply_chunk);
@@ -103,10 +103,16 @@ CallSlot::Start CallSlot::expose() {
   return post();
 }
 
+CallSlot::Start CallSlot::lacks_send_credits() noexcept {
+  status_ = fabric::FabricError::queue_full;
+  return Start::wait;
+}
+
 CallSlot::Start CallSlot::post() {
   if (plan_.header.procedure == wire::Procedure::msg)
     for (const bool reduced : plan_.reduced) needs_send_ = needs_send_ || !reduced;
-  core_.connection()->count_call(plan_.header);
+  const ChunkKinds kinds = core_.connection()->count_call(plan_.header);
+  if (call_->statistics != nullptr) call_->statistics->count(builder_.payload().length, kinds);
   const error_code posted = core_.connection()->post_send(message_.gather(), {}, &send_work_);
   state_ = State::on_wire;
   send_pending_ = !posted;

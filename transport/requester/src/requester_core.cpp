@@ -69,7 +69,10 @@ void RequesterCore::pump() {
       stalled_ = false;
       continue;
     }
-    if (started == CallSlot::Start::wait && !std::exchange(stalled_, true)) ++connection_->counted().resource_waits;
+    if (started == CallSlot::Start::wait && !std::exchange(stalled_, true)) {
+      Traffic& counted = connection_->counted();
+      ++(start_failure_ == fabric::FabricError::queue_full ? counted.send_queue_waits : counted.memory_waits);
+    }
     // Waits if calls on the wire, or work of the other direction, will release the missing memory or send credits.
     if (started == CallSlot::Start::wait && (slots_.in_use() != 0 || connection_->has_work())) break;
     waiting_.pop_front();
@@ -173,8 +176,9 @@ Traffic RequesterCore::traffic() const noexcept {
 
 /// Called when the reply has arrived: heard_at_ is the time of its arrival.
 void RequesterCore::note_latency(Call& call) noexcept {
+  if (call.statistics == nullptr) return;
   const auto spent = std::chrono::nanoseconds(heard_at_ - CallAccess::submitted(call)).count();
-  latency_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(spent, 0)));
+  call.statistics->latency.add(static_cast<std::uint64_t>(std::max<std::int64_t>(spent, 0)));
 }
 
 Requester::Counters RequesterCore::counters() const noexcept {

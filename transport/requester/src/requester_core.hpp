@@ -41,7 +41,6 @@ class RequesterCore final : public Requester {
   std::uint32_t next_xid() noexcept override;
   Counters counters() const noexcept override;
   Traffic traffic() const noexcept override;
-  const Histogram* latency() const noexcept override { return &latency_; }
 
   /// To be called when there is a connection. The caller forwards its events to this object until detach().
   void attach(ConnectionPtr connection);
@@ -129,8 +128,7 @@ class RequesterCore final : public Requester {
   std::uint32_t calls_on_wire_ = 0;
   Counters counters_;
   Traffic ended_traffic_;  // the sum over connections that have ended
-  Histogram latency_;
-  bool stalled_ = false;  // the first waiting call has a credit, but lacks memory or send credits
+  bool stalled_ = false;   // the first waiting call has a credit, but lacks memory or send credits
   bool pumping_ = false;
   bool deferred_scheduled_ = false;
   bool proven_ = false;

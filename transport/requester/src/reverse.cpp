@@ -57,7 +57,6 @@ class ReverseImpl final : public ReverseRequester {
   std::uint32_t next_xid() noexcept override { return core_.next_xid(); }
   Counters counters() const noexcept override { return core_.counters(); }
   Traffic traffic() const noexcept override { return core_.traffic(); }
-  const Histogram* latency() const noexcept override { return core_.latency(); }
   void allow() noexcept override { allowed_ = enabled_; }
   bool allowed() const noexcept override { return allowed_; }
   bool connected() const noexcept override { return connected_.load(std::memory_order_relaxed); }

@@ -151,7 +151,7 @@ void CallImpl::deliver(BufferRef stream) {
 
 void CallImpl::measure(CallStatistics& statistics) noexcept {
   latency_ = &statistics.latency;
-  statistics.arrived(payload_.length, kinds_);
+  statistics.count(payload_.length, kinds_);
   if (link_ != nullptr) link_->count(statistics);
 }
 

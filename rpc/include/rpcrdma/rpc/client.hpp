@@ -78,6 +78,9 @@ class RPCRDMA_EXPORT Client {
   void when_idle(UniqueFunction<void()> handler) { core_->when_idle(std::move(handler)); }
   /// The requester given to the constructor.
   transport::Requester& requester() noexcept { return core_->requester(); }
+  /// The procedures that have been called so far, and their statistics, which are valid as long as this object. Over
+  /// TCP they have no latency. On the client's thread.
+  std::vector<ProcedureReport> procedures() const { return core_->procedures(); }
   /// The credential of calls whose CallOptions have no credential.
   const Credential& credential() const noexcept { return options_.credential; }
 
@@ -140,16 +143,24 @@ class RPCRDMA_EXPORT Client {
     }
     auto work = asio::prefer(asio::get_associated_executor(handler, core.executor()),
                              asio::execution::outstanding_work.tracked);
-    core.start(
-        std::move(lease), failed,
-        [handler = std::move(handler), work = std::move(work), slot](error_code status, xdr::Decoder* in) mutable {
-          if (slot.is_connected()) slot.clear();
-          Decoded<typename P::Result> reply;
-          if (!status) status = decode_kept<P>(*in, reply);
-          asio::dispatch(work, [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
-            std::move(handler)(status, std::move(reply));
-          });
-        });
+    core.start(std::move(lease), failed,
+               [call, handler = std::move(handler), work = std::move(work), slot](error_code status,
+                                                                                  xdr::Decoder* in) mutable {
+                 if (slot.is_connected()) slot.clear();
+                 Decoded<typename P::Result> reply;
+                 if (!status) status = decode_kept<P>(*in, reply);
+                 if (!status) call->count_status(status_of<P>(*reply));
+                 asio::dispatch(work, [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
+                   std::move(handler)(status, std::move(reply));
+                 });
+               });
+  }
+  template <Procedure P>
+  static std::uint32_t status_of(const typename P::Result& result) noexcept {
+    if constexpr (requires { static_cast<std::uint32_t>(result.status); })
+      return static_cast<std::uint32_t>(result.status);
+    else
+      return 0;
   }
   template <Procedure P>
   static error_code decode_kept(xdr::Decoder& in, Decoded<typename P::Result>& reply) noexcept {

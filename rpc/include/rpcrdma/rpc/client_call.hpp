@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/post_memory.hpp"
@@ -15,6 +16,8 @@
 #include "rpcrdma/requester/requester.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
 #include "rpcrdma/rpc/message.hpp"
+#include "rpcrdma/rpc/procedure.hpp"
+#include "rpcrdma/rpc/statistics.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -32,6 +35,12 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   error_code prepare(const CallHeader& header, Encode encode_args, const void* args) noexcept;
   /// Copies a message that has been encoded elsewhere.
   void prepare(Octets message) noexcept;
+  /// The call is counted as a call of `procedure`, which outlives the client.
+  void count_as(const ProcedureInfo& procedure) noexcept { procedure_ = &procedure; }
+  /// Counts the result's member `status`, an error of the program unless it is 0. Only within the completion.
+  void count_status(std::uint32_t status) noexcept {
+    if (status != 0 && counted_ != nullptr) counted_->fail(status);
+  }
 
   void encode(PayloadBuilder& out) noexcept override;
   void done(error_code status, const Payload* reply) noexcept override;
@@ -45,6 +54,8 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   PayloadBuilder message_;
   BlockMemory memory_;
   Completion completion_;
+  const ProcedureInfo* procedure_ = nullptr;  // null: the call is not counted
+  ProcedureStatistics* counted_ = nullptr;    // set while the call is running
   bool submitted_ = false;
   std::shared_ptr<ClientCore> core_;  // set while the call is running
   // For calls made on any thread.
@@ -90,11 +101,13 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
   /// Cancels every call. The requester is not used afterwards.
   void close() noexcept;
   void when_idle(UniqueFunction<void()> handler);
+  std::vector<ProcedureReport> procedures() const;
 
  private:
   friend class ClientCall;
   void begin(ClientCall& call, error_code failed);
   void give_back(ClientCall& call) noexcept;
+  ProcedureStatistics& counted(const ProcedureInfo& procedure);
   std::unique_lock<std::mutex> guard() noexcept;
 
   transport::Requester& requester_;
@@ -102,6 +115,7 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
   const std::shared_ptr<void> context_owner_;
   std::mutex mutex_;  // guards calls_ if there is a context owner
   Recycler<ClientCall> calls_;
+  std::vector<std::pair<const ProcedureInfo*, std::unique_ptr<ProcedureStatistics>>> procedures_;
   UniqueFunction<void()> idle_;
   boost::intrusive::list<ClientCall, boost::intrusive::constant_time_size<false>> active_;
   bool closed_ = false;

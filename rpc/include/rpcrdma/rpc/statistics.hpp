@@ -8,8 +8,9 @@
 
 namespace rpcrdma::rpc {
 
-/// The statistics of one procedure of a server, on one thread. Written and read on that thread; copies of several
-/// threads may be added. A call counts when its arguments have been decoded.
+/// The statistics of one procedure of a server or of a client, on one thread. Written and read on that thread; copies
+/// of several threads may be added. A server counts a call when its arguments have been decoded, a client each time
+/// that it sends the call.
 struct ProcedureStatistics : transport::CallStatistics {
   /// Results that carry an error of the program, such as NFS3ERR_NOENT.
   struct Failure {
@@ -17,14 +18,16 @@ struct ProcedureStatistics : transport::CallStatistics {
     std::uint64_t count = 0;   ///< 0: this entry is not used
   };
 
-  std::uint64_t replayed = 0;  ///< the part of calls() that the duplicate request cache has answered
-  std::uint64_t errors = 0;    ///< the part of replies() without a result, such as SYSTEM_ERR
-  Histogram reply_size;        ///< bytes of reply messages, including the bytes in chunks
+  std::uint64_t replayed = 0;  ///< the part of calls() that the duplicate request cache has answered (server)
+  /// Server: the part of replies() without a result, such as SYSTEM_ERR. Client: calls that ended without a result.
+  std::uint64_t errors = 0;
+  Histogram reply_size;  ///< bytes of reply messages, including the bytes in chunks
   /// The first statuses that occurred. The list has a fixed length, which a peer cannot extend.
   std::array<Failure, 16> failures{};
   std::uint64_t other_failures = 0;  ///< results with statuses for which `failures` has no entry left
 
-  /// The number of replies passed to the transport, except those from the duplicate request cache.
+  /// Server: the number of replies passed to the transport, except those from the duplicate request cache. Client: the
+  /// number of replies received.
   std::uint64_t replies() const noexcept { return reply_size.count(); }
   /// Counts a result whose status is not 0.
   void fail(std::uint32_t status, std::uint64_t count = 1) noexcept {

@@ -60,8 +60,8 @@ class Histogram {
 
   static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
     value = std::min(value, (std::uint64_t{1} << kMaxBits) - 1);
-    const auto bits = static_cast<unsigned>(std::bit_width(value));
-    if (bits <= kParts) return static_cast<std::size_t>(value);
+    // The bit that is added makes the shift of small values 0.
+    const auto bits = static_cast<unsigned>(std::bit_width(value | (1u << kParts)));
     const unsigned shift = bits - kParts - 1;
     return (static_cast<std::size_t>(shift) << kParts) + static_cast<std::size_t>(value >> shift);
   }

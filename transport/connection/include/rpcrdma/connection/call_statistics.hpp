@@ -23,11 +23,13 @@ struct ProcedureName {
   std::string_view name;      ///< a literal, such as "GETATTR"
 };
 
-/// What the transport counts of the calls of one procedure. One thread; the copies of several threads may be added.
+/// What the transport counts of the calls of one procedure, on the side of the responder or of the requester. One
+/// thread; the copies of several threads may be added.
 struct CallStatistics {
   ProcedureName procedure;  ///< set by the layer above
-  Histogram latency;        ///< the time of answered calls in nanoseconds, as IncomingCall::measure() counts it
-  Histogram call_size;      ///< bytes of call messages, including the bytes in chunks
+  /// The time of answered calls in nanoseconds: see IncomingCall::measure() and Call::statistics.
+  Histogram latency;
+  Histogram call_size;                    ///< bytes of call messages, including the bytes in chunks
   std::array<std::uint64_t, 16> kinds{};  ///< the number of calls with exactly the chunks of the index, a ChunkKinds
 
   /// The number of calls.
@@ -40,8 +42,8 @@ struct CallStatistics {
     for (std::size_t set = 0; set < kinds.size(); ++set) sum += (set & kind) != 0 ? kinds[set] : 0;
     return sum;
   }
-  /// Counts a call that has arrived.
-  void arrived(std::uint64_t size, ChunkKinds chunks) noexcept {
+  /// Counts a call that is received or sent.
+  void count(std::uint64_t size, ChunkKinds chunks) noexcept {
     call_size.add(size);
     ++kinds[chunks % kinds.size()];
   }

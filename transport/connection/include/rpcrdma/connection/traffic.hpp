@@ -42,8 +42,8 @@ struct Traffic {
   std::uint64_t retransmissions = 0;  ///< TCP segments sent again by this side (iWARP in userspace)
   // Waits for resources.
   std::uint64_t credit_waits = 0;      ///< calls that waited for a credit (requester)
-  std::uint64_t resource_waits = 0;    ///< how often calls waited for memory or send queue entries (requester)
-  std::uint64_t send_queue_waits = 0;  ///< replies and RDMA Reads or Writes that waited for a send queue entry
+  std::uint64_t memory_waits = 0;      ///< how often calls waited for memory of the pool (requester)
+  std::uint64_t send_queue_waits = 0;  ///< calls, replies, RDMA Reads or Writes that waited for a send queue entry
   std::uint64_t read_depth_waits = 0;  ///< RDMA Reads that waited because the connection's ORD was in use
   std::uint64_t budget_waits = 0;      ///< calls that waited for bulk memory of the server (responder)
   // Credits, as sums over all messages; the sum divided by `calls` is the mean.
@@ -89,7 +89,7 @@ constexpr auto Traffic::fields() noexcept {
                     Field{"discarded", &Traffic::discarded},
                     Field{"retransmissions", &Traffic::retransmissions},
                     Field{"credit_waits", &Traffic::credit_waits},
-                    Field{"resource_waits", &Traffic::resource_waits},
+                    Field{"memory_waits", &Traffic::memory_waits},
                     Field{"send_queue_waits", &Traffic::send_queue_waits},
                     Field{"read_depth_waits", &Traffic::read_depth_waits},
                     Field{"budget_waits", &Traffic::budget_waits},

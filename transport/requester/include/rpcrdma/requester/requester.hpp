@@ -12,9 +12,9 @@
 
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/base/export.hpp"
-#include "rpcrdma/base/histogram.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
+#include "rpcrdma/connection/call_statistics.hpp"
 #include "rpcrdma/connection/traffic.hpp"
 #include "rpcrdma/fabric/arrival.hpp"
 
@@ -55,6 +55,9 @@ class RPCRDMA_EXPORT Call {
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
+  /// Counts this call each time that it is sent, and the time from submit() to the arrival of its reply, except over
+  /// TCP. Must outlive the call. Null: the call is not counted.
+  CallStatistics* statistics = nullptr;
   /// The time at which the call fails with BaseError::deadline_exceeded.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 
@@ -104,9 +107,6 @@ class RPCRDMA_EXPORT Requester {
   virtual Counters counters() const noexcept = 0;
   /// The counters of this side over all connections so far, in both directions. On the requester's thread.
   virtual Traffic traffic() const noexcept { return {}; }
-  /// The nanoseconds from submit() to the arrival of the reply, for calls that were answered. Null over TCP. On the
-  /// requester's thread.
-  virtual const Histogram* latency() const noexcept { return nullptr; }
 };
 
 }  // namespace rpcrdma::transport
