@@ -223,12 +223,13 @@ class Listeners(Case):
                                   ("failed", "failed_total")):
                 self.assertEqual(sum_of(found, "rpcrdma_listener_" + family, listener=name, fabric=fabric),
                                  listed()[name][field], (name, field))
+        self.assertEqual([one["traffic"]["calls"] for one in stats(server)["listeners"]], [1, 1, 0])
         self.assertEqual(sum_of(found, "rpcrdma_connections_accepted_total"), 2)
         self.assertEqual(sum_of(found, "rpcrdma_connections_refused_total"), 1)
         self.assertEqual(sum_of(found, "rpcrdma_tcp_connections_accepted_total"), 2)
         self.assertEqual(sum_of(found, "rpcrdma_tcp_connections_refused_total"), 1)
         done = subprocess.run([sys.executable, TOP, "--once", server.metrics], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, check=True)
-        self.assertRegex(done.stdout, rf"(?m)^{re.escape(names[1])} +1 +1 +1 +0  iwarp$")
+        self.assertRegex(done.stdout, rf"(?m)^{re.escape(names[1])} +1 +1 +1 +0 +1 +[0-9]+B +[0-9]+B +0  iwarp$")
         for peer in (second, *tcp):
             peer.close()

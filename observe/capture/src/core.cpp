@@ -74,9 +74,19 @@ std::shared_ptr<Channel> Capture::Core::make_channel() {
 
 std::shared_ptr<Connection> Capture::Core::add(std::shared_ptr<Connection> connection) {
   const std::lock_guard lock(mutex_);
-  // After close(), no thread frees connections.
-  if (running_) connections_.push_back(connection);
+  if (!running_) return connection;  // after close(), no thread frees connections
+  if (has_too_many_ended()) {
+    ++dropped_before_;
+    return nullptr;
+  }
+  connections_.push_back(connection);
   return connection;
+}
+
+bool Capture::Core::has_too_many_ended() const noexcept {
+  if (connections_.size() < kMostEnded) return false;
+  const auto ended = [](const auto& connection) { return connection->ended.load(std::memory_order_relaxed); };
+  return static_cast<std::size_t>(std::ranges::count_if(connections_, ended)) >= kMostEnded;
 }
 
 // Notifies each time: without the lock, a notification between the thread's look at hurried_ and its sleep is lost.

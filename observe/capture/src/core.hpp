@@ -17,6 +17,10 @@
 
 namespace rpcrdma::capture {
 
+/// The most connections that have ended and wait for the thread. The thread waits for the disk: while the disk does not
+/// answer, peers that reconnect must not fill the memory.
+inline constexpr std::size_t kMostEnded = 4096;
+
 /// The ring of one recorder.
 struct Channel {
   explicit Channel(std::size_t capacity) : ring(capacity) {}
@@ -37,7 +41,8 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   const CaptureOptions& options() const noexcept { return options_; }
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   std::shared_ptr<Channel> make_channel();
-  /// Gives `connection` a number, and keeps it as long as the writer needs it.
+  /// Keeps `connection` as long as the writer needs it. Null, and one frame more is dropped, if kMostEnded connections
+  /// wait for the thread: this connection is then not recorded.
   std::shared_ptr<Connection> add(std::shared_ptr<Connection> connection);
   /// Wakes the thread, because a ring is half full.
   void hurry() noexcept;
@@ -48,6 +53,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
 
  private:
   void run();
+  bool has_too_many_ended() const noexcept;
   bool wait();
   std::uint64_t drain();
   void forget_ended(const std::vector<Connection*>& ended);

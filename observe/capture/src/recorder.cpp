@@ -59,7 +59,7 @@ struct Recorder::Gather {
 
 void Recorder::open(Track& track, std::shared_ptr<Connection> connection) {
   track.connection = core_->add(std::move(connection));
-  if (active()) note(track, RecordKind::open, {});
+  if (track.connection != nullptr && active()) note(track, RecordKind::open, {});
 }
 
 void Recorder::send(Track& track, Direction direction, Opcode opcode, std::uint32_t invalidated,

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core.hpp"
 #include "rpcrdma/base/fd.hpp"
 #include "rpcrdma/fabric/loopback/loopback.hpp"
 #include "support/fabric_conformance.hpp"
@@ -247,6 +248,32 @@ TEST_F(CaptureTest, DiskThatNeverAnswersDoesNotDelayTheEnd) {
   while (capture_->counts().dropped == 0) send();
   capture_->close();
   EXPECT_FALSE(capture_->running());
+}
+
+// Once kMostEnded connections wait for the disk, others are not recorded, and each counts as one dropped frame.
+TEST_F(CaptureTest, ReconnectsFillNoMemoryWhileTheDiskDoesNotAnswer) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  const Fd reader(::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(reader);
+  open({.buffer = std::size_t{128} << 10});
+  connect();
+  while (capture_->counts().dropped == 0) send();
+  const auto reconnect = [this] {
+    const std::uint64_t before = capture_->counts().dropped;
+    client_.reset();
+    server_.reset();
+    client_ = std::make_unique<Node>(*fabric_);
+    client_->qp = std::move(*fabric_->make_connector(listener_->local(), {}, *client_));
+    fabric_->start(*client_->qp);
+    EXPECT_TRUE(test::run_until(context_, [this] { return client_->established() && server_ != nullptr; }));
+    return capture_->counts().dropped - before;
+  };
+  while (reconnect() < 2) continue;  // then the ring has room for neither the end of a connection nor the next setup
+  for (std::size_t i = 0; i < kMostEnded; ++i) reconnect();
+  EXPECT_EQ(reconnect(), 1u);
+  EXPECT_EQ(reconnect(), 1u);
+  send();  // on a connection that is not recorded
+  capture_->close();
 }
 
 TEST_F(CaptureTest, FailedWriteStopsTheCapture) {

@@ -55,9 +55,11 @@ RPCRDMA_EXPORT boost::system::result<CaptureOptions, CaptureRefusal> parse_captu
 
 /// Totals of a capture.
 struct CaptureCounts {
-  std::uint64_t frames = 0;   ///< written, including the synthetic handshake of each connection
-  std::uint64_t dropped = 0;  ///< not written: the ring was full, or writing failed
-  std::uint64_t bytes = 0;    ///< written to files
+  std::uint64_t frames = 0;  ///< written, including the synthetic handshake of each connection
+  /// Not written: the ring was full, or writing failed. A connection that is not recorded, because too many ended
+  /// connections wait for the disk, counts as one.
+  std::uint64_t dropped = 0;
+  std::uint64_t bytes = 0;  ///< written to files
 };
 
 /// One capture, of any number of fabrics. All functions may be called from any thread.
