@@ -21,6 +21,7 @@ from kit.trees import noise
 from kit.waiting import DEADLINE_S, scaled, wait_until
 
 SIZE = 3_000_000
+DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "grafana-rpcrdma.json"
 TOP = Path(__file__).resolve().parents[2] / "tools" / "top" / "rpcrdma-top"
 
 
@@ -94,6 +95,21 @@ class Sums(Case):
         self.assertEqual(listener["traffic"], seen["fabrics"][0]["traffic"], "the only listener")
         self.assertGreater(listener["traffic"]["write_bytes"], 299_999)
         self.assertEqual(sum_of(scrape(server), "rpcrdma_listener_calls_total"), listener["traffic"]["calls"])
+
+    def test_the_dashboard_names_what_is_served(self):
+        server = self.server(options=OPTIONS)
+        self.nfs_fails("stat", server.url("memory/none"))
+        labels = {}
+        for name, values in scrape(server):
+            labels.setdefault(name, set()).update(label for label, _ in values)
+        panels = json.loads(DASHBOARD.read_text())["panels"]
+        for expression in (target["expr"] for panel in panels for target in panel["targets"]):
+            names = re.findall(r"\b(?:rpcrdma|process)_\w+", expression)
+            self.assertTrue(names, expression)
+            for name in names:
+                self.assertIn(name, labels, expression)
+            for label in re.findall(r"\w+", " ".join(re.findall(r"by \(([^)]*)\)", expression))):
+                self.assertIn(label, labels[names[0]], expression)
 
     def test_labels_do_not_depend_on_clients(self):
         server = self.server(options=OPTIONS)
