@@ -112,6 +112,35 @@ TEST(LogLimitTest, AdmitsAFewLinesInEachPeriod) {
   EXPECT_EQ(limit.admit(begin + LogLimit::kPeriod), 0u);
 }
 
+TEST(LogLimitTest, OnePeerDoesNotSuppressTheLinesAboutOthers) {
+  LogLimit limit;
+  const auto now = LogLimit::Clock::now();
+  for (std::uint32_t i = 0; i < 2 * LogLimit::kMost; ++i) static_cast<void>(limit.admit(now, 3));
+  EXPECT_FALSE(limit.admit(now, 3));
+  EXPECT_FALSE(limit.admit(now, 3 + LogLimit::kGroups));  // the same group
+  for (std::size_t other = 4; other < 3 + LogLimit::kGroups; ++other) EXPECT_EQ(limit.admit(now, other), 0u);
+  EXPECT_EQ(limit.admit(now + LogLimit::kPeriod, 3), LogLimit::kMost + 2u);
+}
+
+// The line is written about the peer of its subject.
+TEST(LogLimitTest, LinesAreCountedByThePeerOfTheirSubject) {
+  const auto lines = std::make_shared<test::LogLines>();
+  const Log log(lines);
+  LogLimit limit;
+  for (std::uint32_t i = 0; i < 2 * LogLimit::kMost; ++i) {
+    LogSubject about;
+    about.peer = {boost::asio::ip::make_address("192.0.2.1"), static_cast<std::uint16_t>(i + 1)};
+    log.about(about, &limit).info("noise");
+  }
+  for (unsigned host = 2; host < 34; ++host) {
+    LogSubject about;
+    about.peer = {boost::asio::ip::address_v4((192u << 24) | (2u << 8) | host), 1};
+    log.about(about, &limit).info("other");
+  }
+  EXPECT_EQ(lines->with("noise").size(), std::size_t{LogLimit::kMost});
+  EXPECT_GE(lines->with("other").size(), 16u) << "most other peers are in another group";
+}
+
 TEST(LogLimitTest, TheNextLineTellsHowManyAreMissing) {
   const auto lines = std::make_shared<test::LogLines>();
   LogLimit limit;

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <functional>
 #include <string>
 
 #include "rpcrdma/base/log_format.hpp"
@@ -75,7 +76,8 @@ void LogSink::write_about(LogLevel level, const LogSubject& subject, std::string
 void LogAbout::write(LogLevel level, fmt::string_view format, fmt::format_args args) const {
   std::optional<std::uint64_t> left_out = 0;
   // Debug lines are not limited, so that they leave the limit to the lines of higher levels.
-  if (limit_ != nullptr && level >= LogLevel::info) left_out = limit_->admit(LogLimit::Clock::now());
+  if (limit_ != nullptr && level >= LogLevel::info)
+    left_out = limit_->admit(LogLimit::Clock::now(), std::hash<boost::asio::ip::address>{}(subject_.peer.address()));
   if (!left_out) return;
   std::string line = fmt::vformat(format, args);
   if (*left_out != 0) line += fmt::format(" ({} lines of this kind have been left out before)", *left_out);

@@ -1,37 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 namespace rpcrdma {
 
-/// Bounds the log lines that a peer can cause: at most kMost in each period. On one thread.
+/// Bounds the log lines that peers can cause. Peers are divided into groups, and there are at most kMost lines about
+/// the peers of a group in each period: a peer that causes many lines does not suppress those about the other groups.
+/// On one thread.
 class LogLimit {
  public:
   using Clock = std::chrono::steady_clock;            ///< of the periods
-  static constexpr std::uint32_t kMost = 20;          ///< lines in a period
+  static constexpr std::uint32_t kMost = 20;          ///< lines in a period about one group
+  static constexpr std::size_t kGroups = 8;           ///< groups of peers
   static constexpr std::chrono::seconds kPeriod{10};  ///< begins with its first line
 
-  /// Whether a line may be written at `now`: then the number of lines left out since the last one that was written.
-  std::optional<std::uint64_t> admit(Clock::time_point now) noexcept {
-    if (written_ == 0 || now - begun_ >= kPeriod) {
-      begun_ = now;
-      written_ = 0;
+  /// Whether a line may be written at `now` about a peer whose address has the hash `peer`: then the number of lines
+  /// about its group that have been left out since the last one that was written.
+  std::optional<std::uint64_t> admit(Clock::time_point now, std::size_t peer = 0) noexcept {
+    Group& group = groups_[peer % kGroups];
+    if (group.written == 0 || now - group.begun >= kPeriod) {
+      group.begun = now;
+      group.written = 0;
     }
-    if (written_ == kMost) {
-      ++left_out_;
+    if (group.written == kMost) {
+      ++group.left_out;
       return std::nullopt;
     }
-    ++written_;
-    return std::exchange(left_out_, 0);
+    ++group.written;
+    return std::exchange(group.left_out, 0);
   }
 
  private:
-  Clock::time_point begun_;
-  std::uint32_t written_ = 0;
-  std::uint64_t left_out_ = 0;
+  struct Group {
+    Clock::time_point begun;
+    std::uint32_t written = 0;
+    std::uint64_t left_out = 0;
+  };
+  std::array<Group, kGroups> groups_{};
 };
 
 }  // namespace rpcrdma
