@@ -166,7 +166,7 @@ void CapturedQueuePair::on_rejected(const fabric::ConnectionInfo& peer) noexcept
 }
 
 void CapturedQueuePair::on_disconnected(error_code why) noexcept {
-  if (track_.connection == nullptr && side_.connector) {
+  if (!track_.opened && side_.connector) {
     fabric::ConnectionInfo info;
     info.peer = side_.peer;
     info.local = {side_.peer.protocol(), 0};

@@ -58,6 +58,7 @@ struct Recorder::Gather {
 };
 
 void Recorder::open(Track& track, std::shared_ptr<Connection> connection) {
+  track.opened = true;
   track.connection = core_->add(std::move(connection));
   if (track.connection != nullptr && active()) note(track, RecordKind::open, {});
 }

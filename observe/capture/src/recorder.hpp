@@ -25,7 +25,8 @@ enum Direction : std::uint32_t { kInbound = 0, kOutbound = 1 };
 
 /// The state of a connection that its frames need. Belongs to the producer.
 struct Track {
-  std::shared_ptr<Connection> connection;   ///< null until it is open
+  std::shared_ptr<Connection> connection;   ///< null until it is open, and if it is not recorded
+  bool opened = false;                      ///< Recorder::open() has been called
   std::array<std::uint32_t, 2> position{};  ///< bytes of each direction's stream so far
   std::array<std::uint32_t, 2> sends{};     ///< Sends of each direction so far
   std::array<std::uint32_t, 2> reads{};     ///< Read Requests of each direction so far
