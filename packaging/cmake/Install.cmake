@@ -23,9 +23,11 @@ install(TARGETS rpcrdma_shared rpcrdma_static
 set(headers
   base/buffer_ref base/cursor base/error base/export base/histogram base/log base/log_limit base/log_subject base/payload
   base/payload_builder base/post_memory base/recycler base/runner base/unique_function base/wait_policy
-  connection/characteristics connection/error connection/options connection/traffic fabric/arrival fabric/error fabric/fabric fabric/tap memory/pool
-  requester/async_call requester/client requester/requester requester/reverse responder/responder responder/reverse_service
-  responder/server wire/error wire/v2/characteristics)
+  connection/call_statistics connection/characteristics connection/error connection/options connection/traffic
+  fabric/arrival fabric/error fabric/fabric fabric/tap memory/pool
+  requester/async_call requester/client requester/requester requester/reverse
+  responder/responder responder/reverse_service responder/server
+  wire/error wire/v2/characteristics)
 foreach(header ${headers})
   string(REGEX REPLACE "/.*" "" module ${header})
   get_filename_component(folder ${header} DIRECTORY)
