@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <vector>
 
@@ -91,6 +92,24 @@ TEST(HistogramTest, SumOfTwoIsTheHistogramOfBoth) {
   EXPECT_EQ(one.count(), both.count());
   EXPECT_EQ(one.sum(), both.sum());
   for (const double q : {0.1, 0.5, 0.99}) EXPECT_EQ(one.quantile(q), both.quantile(q));
+}
+
+TEST(HistogramTest, CountsRunsOfEqualValues) {
+  Histogram histogram;
+  for (const std::uint64_t value : {0u, 0u, 40u, 40u, 40u, 7u, 40u}) histogram.add(value);
+  EXPECT_EQ(histogram.count(), 7u);
+  EXPECT_EQ(histogram.sum(), 167u);
+  EXPECT_EQ(histogram.count_below(8), 3u);
+  EXPECT_EQ(histogram.quantile(0.4), 7u);
+  Histogram sum;
+  sum += histogram;
+  sum += sum;
+  std::vector<std::array<std::uint64_t, 3>> buckets;
+  sum.for_each([&buckets](std::uint64_t low, std::uint64_t high, std::uint64_t count) {
+    buckets.push_back({low, high, count});
+  });
+  EXPECT_EQ(buckets, (std::vector<std::array<std::uint64_t, 3>>{{0, 0, 4}, {7, 7, 2}, {40, 43, 8}}));
+  EXPECT_EQ(sum.sum(), 334u);
 }
 
 }  // namespace

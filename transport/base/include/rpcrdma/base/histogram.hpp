@@ -10,31 +10,36 @@
 namespace rpcrdma {
 
 /// Counts values by size, in buckets that are an eighth as wide as the power of two below them: a quantile is at most
-/// 12.5 % too high. Takes 2.2 KB and never allocates. One thread; add up the histograms of several threads.
+/// 12.5 % too high. Takes 2.3 KB and never allocates. One thread; add up the histograms of several threads.
 class Histogram {
  public:
   /// Values of 2^kMaxBits and more count as 2^kMaxBits - 1.
   static constexpr unsigned kMaxBits = 37;
 
-  /// Counts one value.
+  /// Counts one value. Takes the least time if the value is equal to the one before.
   void add(std::uint64_t value) noexcept {
-    ++counts_[bucket_of(value)];
-    sum_ += value;
+    if (value != last_) {
+      count_run();
+      last_ = value;
+      run_ = 0;
+    }
+    ++run_;
   }
   /// Adds the counts of another histogram.
   Histogram& operator+=(const Histogram& other) noexcept {
     for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
-    sum_ += other.sum_;
+    counts_[bucket_of(other.last_)] += other.run_;
+    sum_ += other.sum();
     return *this;
   }
   /// The number of values.
-  std::uint64_t count() const noexcept { return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0}); }
+  std::uint64_t count() const noexcept { return std::accumulate(counts_.begin(), counts_.end(), run_); }
   /// The sum of the values.
-  std::uint64_t sum() const noexcept { return sum_; }
+  std::uint64_t sum() const noexcept { return sum_ + last_ * run_; }
   /// The number of values below `limit`, which is a power of two.
   std::uint64_t count_below(std::uint64_t limit) const noexcept {
     std::uint64_t below = 0;
-    for (std::size_t i = 0; i < kBuckets && lowest(i) < limit; ++i) below += counts_[i];
+    for (std::size_t i = 0; i < kBuckets && lowest(i) < limit; ++i) below += at(i);
     return below;
   }
   /// The highest value of the bucket that holds the quantile `q`, from 0 to 1; 0 if there are no values.
@@ -44,14 +49,14 @@ class Histogram {
     const auto rank = std::clamp(static_cast<std::uint64_t>(q * static_cast<double>(all) + 0.5), std::uint64_t{1}, all);
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < kBuckets; ++i)
-      if ((seen += counts_[i]) >= rank) return lowest(i + 1) - 1;
+      if ((seen += at(i)) >= rank) return lowest(i + 1) - 1;
     return lowest(kBuckets) - 1;
   }
   /// Calls `visit(lowest value, highest value, count)` for each bucket that is not empty, in ascending order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (std::size_t i = 0; i < kBuckets; ++i)
-      if (counts_[i] != 0) visit(lowest(i), lowest(i + 1) - 1, counts_[i]);
+      if (at(i) != 0) visit(lowest(i), lowest(i + 1) - 1, at(i));
   }
 
  private:
@@ -71,8 +76,18 @@ class Histogram {
     return (kEach + bucket % kEach) << (bucket / kEach - 1);
   }
 
-  std::array<std::uint64_t, kBuckets> counts_{};
+  std::uint64_t at(std::size_t bucket) const noexcept {
+    return counts_[bucket] + (bucket == bucket_of(last_) ? run_ : 0);
+  }
+  void count_run() noexcept {
+    counts_[bucket_of(last_)] += run_;
+    sum_ += last_ * run_;
+  }
+
+  std::uint64_t last_ = 0;  // the last value, which has been added run_ times and is not in counts_ and sum_
+  std::uint64_t run_ = 0;
   std::uint64_t sum_ = 0;
+  std::array<std::uint64_t, kBuckets> counts_{};
 };
 
 }  // namespace rpcrdma
