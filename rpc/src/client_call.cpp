@@ -5,8 +5,11 @@
 // Error handling: a call that cannot be encoded is not sent; it completes later, like any other call.
 #include "rpcrdma/rpc/client_call.hpp"
 
+#include <algorithm>
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
+#include <tuple>
+#include <utility>
 
 namespace rpcrdma::rpc {
 namespace {
@@ -112,18 +115,25 @@ void ClientCore::begin(ClientCall& call, error_code failed) {
   requester_.submit(call);
 }
 
+/// The first entry is that of the last call, as the next call is likely to be one of the same procedure.
 ProcedureStatistics& ClientCore::counted(const ProcedureInfo& procedure) {
-  for (const auto& [info, statistics] : procedures_)
-    if (info == &procedure) return *statistics;
-  auto statistics = std::make_unique<ProcedureStatistics>();
-  statistics->procedure = {procedure.program, procedure.version, procedure.number, procedure.name};
-  return *procedures_.emplace_back(&procedure, std::move(statistics)).second;
+  if (!procedures_.empty() && procedures_.front().first == &procedure) return *procedures_.front().second;
+  auto same = std::ranges::find(procedures_, &procedure, [](const auto& entry) { return entry.first; });
+  if (same == procedures_.end()) {
+    auto made = std::make_unique<ProcedureStatistics>();
+    made->procedure = {procedure.program, procedure.version, procedure.number, procedure.name};
+    same = procedures_.insert(same, {&procedure, std::move(made)});
+  }
+  std::swap(*same, procedures_.front());
+  return *procedures_.front().second;
 }
 
 std::vector<ProcedureReport> ClientCore::procedures() const {
   std::vector<ProcedureReport> out;
   for (const auto& [info, statistics] : procedures_)
     out.push_back({info->program, info->version, info->number, info->name, statistics.get()});
+  std::ranges::sort(out, {},
+                    [](const ProcedureReport& one) { return std::tuple(one.program, one.version, one.number); });
   return out;
 }
 

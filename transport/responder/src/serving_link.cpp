@@ -6,6 +6,7 @@
 #include "serving_link.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "call_impl.hpp"
 #include "rpcrdma/base/log_reason.hpp"
@@ -75,13 +76,15 @@ const std::shared_ptr<ReverseRequester>& ServingLink::reverse() {
   return reverse_;
 }
 
-/// The number of entries is bounded by the number of procedures that the layer above serves.
+/// The number of entries is bounded by the number of procedures that the layer above serves. The first entry is that of
+/// the last call, as the next call is likely to be one of the same procedure.
 void ServingLink::count(const CallStatistics& procedure) {
-  const auto same = std::ranges::find(procedures_, &procedure, &ProcedureCount::first);
-  if (same != procedures_.end())
-    ++same->second;
-  else
-    procedures_.emplace_back(&procedure, 1);
+  if (procedures_.empty() || procedures_.front().first != &procedure) {
+    auto same = std::ranges::find(procedures_, &procedure, &ProcedureCount::first);
+    if (same == procedures_.end()) same = procedures_.insert(same, {&procedure, 0});
+    std::swap(*same, procedures_.front());
+  }
+  ++procedures_.front().second;
 }
 
 std::vector<ProcedureCalls> ServingLink::procedures() const {
