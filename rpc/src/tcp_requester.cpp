@@ -55,7 +55,11 @@ class Link final : public std::enable_shared_from_this<Link> {
   Clock::time_point armed_ = Clock::time_point::max();  // expiry of the timer
   std::uint64_t generation_ = 0;  // counts connections; operations of an earlier connection are stale
   bool writing_ = false;
-  std::map<std::uint32_t, transport::Call*> calls_;  // all calls in progress; the key is the XID
+  struct InProgress {
+    transport::Call* call = nullptr;
+    Clock::time_point submitted;  // only if the call is counted
+  };
+  std::map<std::uint32_t, InProgress> calls_;  // all calls in progress; the key is the XID
   std::deque<std::vector<std::byte>> outgoing_;
   BlockMemory memory_;
   PayloadBuilder builder_;
@@ -63,13 +67,13 @@ class Link final : public std::enable_shared_from_this<Link> {
 
 void Link::submit(transport::Call& call) {
   ++counters.calls;
-  calls_[call.xid] = &call;
+  calls_[call.xid] = {&call, call.statistics != nullptr ? Clock::now() : Clock::time_point()};
   memory_.start(builder_);
   call.encode(builder_);
   if (!builder_.ok()) {
     boost::asio::post(socket_.get_executor(), [self = shared_from_this(), xid = call.xid] {
       if (const auto at = self->calls_.find(xid); at != self->calls_.end())
-        self->end(*at->second, transport::TransportError::call_too_long);
+        self->end(*at->second.call, transport::TransportError::call_too_long);
     });
     return;
   }
@@ -128,10 +132,12 @@ void Link::on_record() {
     ++counters.discarded_replies;
   } else {
     ++counters.replies;
-    transport::Call* found = call->second;
+    const InProgress found = call->second;
     calls_.erase(call);
     arm_timer();
-    found->done({}, &message);
+    if (found.call->statistics != nullptr)
+      found.call->statistics->latency.add(static_cast<std::uint64_t>((Clock::now() - found.submitted).count()));
+    found.call->done({}, &message);
   }
   if (generation == generation_) read_next();
 }
@@ -157,21 +163,21 @@ void Link::lost(error_code why) {
   socket_.close(ignored);
   timer_.cancel();
   armed_ = Clock::time_point::max();
-  for (auto calls = std::move(calls_); auto& [xid, call] : calls) call->done(why, nullptr);
+  for (auto calls = std::move(calls_); auto& [xid, one] : calls) one.call->done(why, nullptr);
 }
 
 void Link::close() { lost(BaseError::cancelled); }
 
 void Link::cancel(transport::Call& call) {
   boost::asio::post(socket_.get_executor(), [self = shared_from_this(), xid = call.xid, &call] {
-    if (const auto at = self->calls_.find(xid); at != self->calls_.end() && at->second == &call)
+    if (const auto at = self->calls_.find(xid); at != self->calls_.end() && at->second.call == &call)
       self->end(call, BaseError::cancelled);
   });
 }
 
 void Link::arm_timer() {
   auto earliest = Clock::time_point::max();
-  for (const auto& [xid, call] : calls_) earliest = std::min(earliest, call->deadline);
+  for (const auto& [xid, one] : calls_) earliest = std::min(earliest, one.call->deadline);
   if (earliest == armed_) return;
   armed_ = earliest;
   timer_.cancel();
@@ -185,10 +191,10 @@ void Link::arm_timer() {
 void Link::on_timer() {
   armed_ = Clock::time_point::max();
   std::vector<std::uint32_t> late;
-  for (const auto& [xid, call] : calls_)
-    if (call->deadline <= Clock::now()) late.push_back(xid);
+  for (const auto& [xid, one] : calls_)
+    if (one.call->deadline <= Clock::now()) late.push_back(xid);
   for (const std::uint32_t xid : late)  // done() may add or remove calls in flight
-    if (const auto call = calls_.find(xid); call != calls_.end()) end(*call->second, BaseError::deadline_exceeded);
+    if (const auto call = calls_.find(xid); call != calls_.end()) end(*call->second.call, BaseError::deadline_exceeded);
   if (calls_.empty() && state_ == State::connecting) return lost(BaseError::deadline_exceeded);
   arm_timer();
 }

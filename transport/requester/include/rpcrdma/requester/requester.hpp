@@ -55,8 +55,8 @@ class RPCRDMA_EXPORT Call {
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
-  /// Counts this call each time that it is sent, and the time from submit() to the arrival of its reply, except over
-  /// TCP. Must outlive the call. Null: the call is not counted.
+  /// Counts this call each time that it is sent, and the time from submit() to the arrival of its reply. Must outlive
+  /// the call. Null: the call is not counted.
   CallStatistics* statistics = nullptr;
   /// The time at which the call fails with BaseError::deadline_exceeded.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
