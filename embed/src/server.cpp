@@ -66,57 +66,6 @@ int Server::run() try {
 
 const std::vector<Server::Listener>& Server::listeners() const noexcept { return state_->listeners; }
 
-Server::Statistics Server::statistics() const {
-  Statistics sum;
-  for (const auto& group : state_->groups) {
-    if (!group->server) continue;
-    const transport::Server::Counters one = group->server->counters();
-    sum.connections += one.connections;
-    sum.accepted += one.accepted;
-    sum.refused += one.refused;
-    sum.calls += one.calls;
-    sum.errors_sent += one.errors_sent;
-    sum.invalidated += one.invalidated;
-    sum.bulk_in_use += one.bulk_in_use;
-    sum.receive_bytes += one.receive_octets;
-    sum.receives_raised += one.receives_raised;
-    sum.receives_lowered += one.receives_lowered;
-  }
-  for (const auto& server : state_->tcp_servers) {
-    const rpc::TcpServer::Counters one = server->counters();
-    sum.connections += one.connections;
-    sum.accepted += one.accepted;
-    sum.refused += one.refused;
-    sum.calls += one.calls;
-  }
-  for (const Listener& listener : state_->listeners) sum.listeners.push_back({listener, state_->counters_of(listener)});
-  for (const auto& loop : state_->loops) {
-    const Runner::Counters one = loop->thread.waits();
-    sum.waits.polls += one.polls;
-    sum.waits.found += one.found;
-    sum.waits.blocks += one.blocks;
-  }
-  return sum;
-}
-
-transport::ListenerCounters Server::State::counters_of(const Listener& listener) const {
-  std::size_t place = 0;  // among the listeners for TCP
-  for (const Listener& other : listeners) {
-    if (&other == &listener) break;
-    place += other.fabric == "tcp" ? 1 : 0;
-  }
-  if (listener.fabric == "tcp") {
-    const rpc::TcpServer::Counters one = tcp_servers[place]->counters();
-    return {listener.endpoint, one.connections, one.accepted, one.refused, one.failed};
-  }
-  for (const auto& group : groups) {
-    if (!group->server || group->workers.front().fabric->capabilities().name != listener.fabric) continue;
-    for (const transport::ListenerCounters& one : group->server->listeners())
-      if (one.endpoint == listener.endpoint) return one;
-  }
-  return {.endpoint = listener.endpoint};
-}
-
 /// The time for connections to close after the deadline for calls that handlers keep.
 constexpr std::chrono::seconds kGrace{2};
 

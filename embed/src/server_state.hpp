@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The parts of a running server.
+#include <atomic>
+
 #include "rpcrdma/embed/loop.hpp"
 #include "rpcrdma/rpc/rpcbind.hpp"
 #include "rpcrdma/server.hpp"
@@ -40,6 +42,7 @@ struct Server::State {
   Listener listen_rdma(Group& group, const fabric::Endpoint& wanted);
   Listener listen_tcp(const fabric::Endpoint& wanted);
   transport::ListenerCounters counters_of(const Listener& listener) const;
+  Report report_of(std::size_t loop, std::size_t most_connections) const;
   void register_with_rpcbind();
   void close_all(std::chrono::milliseconds drain);
   void end_loops();
@@ -53,7 +56,8 @@ struct Server::State {
   std::vector<std::unique_ptr<rpc::TcpServer>> tcp_servers;
   std::vector<Listener> listeners;
   rpc::RpcbindRegistration rpcbind;
-  enum class Phase { fresh, running, stopped } phase = Phase::fresh;
+  enum class Phase { fresh, running, stopped };
+  std::atomic<Phase> phase = Phase::fresh;  // Server::report() reads it on other threads
 };
 
 }  // namespace rpcrdma

@@ -224,6 +224,7 @@ TEST_P(Calls, AreCounted) {
   EXPECT_EQ(statistics.procedures[0].procedure.program, hello::Null::kInfo.program);
   EXPECT_EQ(statistics.procedures[0].calls(), 3u);
   EXPECT_EQ(statistics.procedures[0].replies(), 3u);
+  EXPECT_EQ(statistics.procedures[0].latency.count(), 3u);
   EXPECT_EQ(statistics.procedures[0].errors, 0u);
   EXPECT_EQ(statistics.traffic.calls, GetParam() == std::string("tcp") ? 0u : 3u);
   const Server::Statistics sums = bed.server->statistics();
@@ -236,6 +237,29 @@ TEST_P(Calls, AreCounted) {
     EXPECT_EQ(one.counters.accepted, used ? 1u : 0u) << one.listener.text();
     EXPECT_EQ(one.counters.refused + one.counters.failed, 0u) << one.listener.text();
   }
+}
+
+TEST_P(Calls, AreReportedByTheServer) {
+  const bool tcp = GetParam() == std::string("tcp");
+  Client first(server()), second(server());
+  for (int i = 0; i < 3; ++i) first.call<hello::Null>({}, asio::use_future).get();
+  second.call<hello::Null>({}, asio::use_future).get();
+  const Server::Report report = bed.server->report(1);
+  ASSERT_EQ(report.procedures.size(), 1u);
+  EXPECT_EQ(report.procedures[0].procedure.number, hello::Null::kInfo.number);
+  EXPECT_EQ(report.procedures[0].calls(), 4u);
+  EXPECT_EQ(report.procedures[0].replies(), 4u);
+  EXPECT_EQ(report.traffic.calls, tcp ? 0u : 4u);
+  ASSERT_EQ(report.listeners.size(), bed.server->listeners().size());
+  for (std::size_t i = 0; i < report.listeners.size(); ++i) {
+    const bool used = !tcp && bed.server->listeners()[i].text() == server();
+    EXPECT_EQ(report.listeners[i].calls, used ? 4u : 0u) << bed.server->listeners()[i].text();
+  }
+  ASSERT_EQ(report.connections.size(), 1u);
+  EXPECT_EQ(report.connections[0].statistics.calls, 3u);
+  EXPECT_EQ(report.connections[0].fabric, GetParam());
+  bed.server->stop(std::chrono::milliseconds(0));
+  EXPECT_TRUE(bed.server->report().procedures.empty());
 }
 
 TEST(Buffers, OutliveTheirClient) {

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a running server has done.
+// Operation: for a report, each event loop copies its own figures; the caller waits for the copies and adds them.
+// Ownership: a task on a loop shares only its promise with the caller, which may have left.
+// Error handling: the part of a loop that has ended is missing.
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <future>
+#include <iterator>
+#include <stdexcept>
+#include <tuple>
+
+#include "server_state.hpp"
+
+namespace rpcrdma {
+
+Server::Statistics Server::statistics() const {
+  Statistics sum;
+  for (const auto& group : state_->groups) {
+    if (!group->server) continue;
+    const transport::Server::Counters one = group->server->counters();
+    sum.connections += one.connections;
+    sum.accepted += one.accepted;
+    sum.refused += one.refused;
+    sum.calls += one.calls;
+    sum.errors_sent += one.errors_sent;
+    sum.invalidated += one.invalidated;
+    sum.bulk_in_use += one.bulk_in_use;
+    sum.receive_bytes += one.receive_octets;
+    sum.receives_raised += one.receives_raised;
+    sum.receives_lowered += one.receives_lowered;
+  }
+  for (const auto& server : state_->tcp_servers) {
+    const rpc::TcpServer::Counters one = server->counters();
+    sum.connections += one.connections;
+    sum.accepted += one.accepted;
+    sum.refused += one.refused;
+    sum.calls += one.calls;
+  }
+  for (const Listener& listener : state_->listeners) sum.listeners.push_back({listener, state_->counters_of(listener)});
+  for (const auto& loop : state_->loops) {
+    const Runner::Counters one = loop->thread.waits();
+    sum.waits.polls += one.polls;
+    sum.waits.found += one.found;
+    sum.waits.blocks += one.blocks;
+  }
+  return sum;
+}
+
+transport::ListenerCounters Server::State::counters_of(const Listener& listener) const {
+  std::size_t place = 0;  // among the listeners for TCP
+  for (const Listener& other : listeners) {
+    if (&other == &listener) break;
+    place += other.fabric == "tcp" ? 1 : 0;
+  }
+  if (listener.fabric == "tcp") {
+    const rpc::TcpServer::Counters one = tcp_servers[place]->counters();
+    return {listener.endpoint, one.connections, one.accepted, one.refused, one.failed};
+  }
+  for (const auto& group : groups) {
+    if (!group->server || group->workers.front().fabric->capabilities().name != listener.fabric) continue;
+    for (const transport::ListenerCounters& one : group->server->listeners())
+      if (one.endpoint == listener.endpoint) return one;
+  }
+  return {.endpoint = listener.endpoint};
+}
+
+/// Called on the thread of loop `index`.
+Server::Report Server::State::report_of(std::size_t index, std::size_t most_connections) const {
+  Report out;
+  for (const rpc::ProcedureReport& one : loops[index]->dispatcher.procedures())
+    out.procedures.push_back(*one.statistics);
+  out.listeners.resize(listeners.size());
+  const auto keep = [&out](std::vector<transport::ConnectionReport> connections) {
+    std::ranges::move(connections, std::back_inserter(out.connections));
+  };
+  for (const auto& group : groups) {
+    if (!group->server) continue;
+    transport::WorkerReport part = group->server->report(index, most_connections);
+    const std::vector<transport::ListenerCounters> theirs = group->server->listeners();
+    for (std::size_t i = 0; i < std::min(theirs.size(), part.by_listener.size()); ++i) {
+      const auto place = std::ranges::find_if(listeners, [&](const Listener& one) {
+        return one.endpoint == theirs[i].endpoint && one.fabric == group->workers.front().fabric->capabilities().name;
+      });
+      if (place != listeners.end()) out.listeners[place - listeners.begin()] += part.by_listener[i];
+    }
+    out.traffic += part.traffic;
+    keep(std::move(part.busiest));
+  }
+  for (const auto& server : tcp_servers) keep(server->report(index, most_connections));
+  return out;
+}
+
+Server::Report Server::report(std::size_t most_connections) const {
+  std::vector<std::future<Report>> parts;
+  for (std::size_t i = 0; state_->phase == State::Phase::running && i < state_->loops.size(); ++i) {
+    embed::Loop& loop = state_->loops[i]->thread;
+    if (loop.on_thread()) throw std::logic_error("Server::report() called on a thread of the server");
+    auto promise = std::make_shared<std::promise<Report>>();
+    parts.push_back(promise->get_future());
+    boost::asio::post(loop.context(), [state = state_.get(), promise, i, most_connections] {
+      promise->set_value(state->report_of(i, most_connections));
+    });
+  }
+  Report sum;
+  sum.listeners.resize(state_->listeners.size());
+  for (std::future<Report>& part : parts) {
+    // A loop that ends does not run its tasks any more.
+    while (part.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
+      if (state_->phase != State::Phase::running) return sum;
+    try {
+      sum.add(part.get());
+    } catch (const std::future_error&) {  // destroyed with the tasks of its loop
+    }
+  }
+  std::ranges::sort(sum.procedures, {}, [](const rpc::ProcedureStatistics& one) {
+    return std::tuple(one.procedure.program, one.procedure.version, one.procedure.number);
+  });
+  std::ranges::sort(sum.connections, std::ranges::greater{},
+                    [](const transport::ConnectionReport& one) { return one.statistics.calls; });
+  sum.connections.resize(std::min(sum.connections.size(), most_connections));
+  return sum;
+}
+
+void Server::Report::add(Report part) {
+  for (const rpc::ProcedureStatistics& one : part.procedures) {
+    const auto same = std::ranges::find_if(procedures, [&one](const rpc::ProcedureStatistics& other) {
+      return std::tuple(one.procedure.program, one.procedure.version, one.procedure.number) ==
+             std::tuple(other.procedure.program, other.procedure.version, other.procedure.number);
+    });
+    if (same != procedures.end())
+      *same += one;
+    else
+      procedures.push_back(one);
+  }
+  for (std::size_t i = 0; i < std::min(listeners.size(), part.listeners.size()); ++i) listeners[i] += part.listeners[i];
+  traffic += part.traffic;
+  std::ranges::move(part.connections, std::back_inserter(connections));
+}
+
+}  // namespace rpcrdma
