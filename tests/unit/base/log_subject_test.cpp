@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -139,6 +140,28 @@ TEST(LogLimitTest, LinesAreCountedByThePeerOfTheirSubject) {
   }
   EXPECT_EQ(lines->with("noise").size(), std::size_t{LogLimit::kMost});
   EXPECT_GE(lines->with("other").size(), 16u) << "most other peers are in another group";
+}
+
+std::size_t lines_about(const std::vector<std::string>& peers) {
+  const auto lines = std::make_shared<test::LogLines>();
+  const Log log(lines);
+  LogLimit limit;
+  for (const std::string& peer : peers) {
+    LogSubject about;
+    about.peer = {boost::asio::ip::make_address(peer), 1};
+    log.about(about, &limit).info("noise");
+  }
+  return lines->with("noise").size();
+}
+
+TEST(LogLimitTest, TheAddressesOfOneHostBelongToOneGroup) {
+  std::vector<std::string> same_prefix, mapped;
+  for (std::uint32_t i = 0; i < 3 * LogLimit::kMost; ++i) {
+    same_prefix.push_back(fmt::format("2001:db8::{:x}:1", i));
+    mapped.emplace_back(i % 2 == 0 ? "192.0.2.1" : "::ffff:192.0.2.1");
+  }
+  EXPECT_EQ(lines_about(same_prefix), std::size_t{LogLimit::kMost});
+  EXPECT_EQ(lines_about(mapped), std::size_t{LogLimit::kMost});
 }
 
 TEST(LogLimitTest, TheNextLineTellsHowManyAreMissing) {

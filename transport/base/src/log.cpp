@@ -5,6 +5,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <string>
@@ -65,6 +66,17 @@ class StderrSink final : public LogSink {
   spdlog::logger logger_;
 };
 
+/// One host may have all addresses of an IPv6 /64 prefix: they belong to one group. An IPv4-mapped address belongs to
+/// the group of the IPv4 address.
+std::size_t group_of(const boost::asio::ip::address& peer) noexcept {
+  using namespace boost::asio::ip;
+  if (peer.is_v4()) return std::hash<address_v4>{}(peer.to_v4());
+  if (peer.to_v6().is_v4_mapped()) return std::hash<address_v4>{}(make_address_v4(v4_mapped, peer.to_v6()));
+  address_v6::bytes_type prefix = peer.to_v6().to_bytes();
+  std::fill(prefix.begin() + prefix.size() / 2, prefix.end(), 0);
+  return std::hash<address_v6>{}(address_v6(prefix));
+}
+
 }  // namespace
 
 void LogSink::write_about(LogLevel level, const LogSubject& subject, std::string_view line) noexcept {
@@ -77,7 +89,7 @@ void LogAbout::write(LogLevel level, fmt::string_view format, fmt::format_args a
   std::optional<std::uint64_t> left_out = 0;
   // Debug lines are not limited, so that they leave the limit to the lines of higher levels.
   if (limit_ != nullptr && level >= LogLevel::info)
-    left_out = limit_->admit(LogLimit::Clock::now(), std::hash<boost::asio::ip::address>{}(subject_.peer.address()));
+    left_out = limit_->admit(LogLimit::Clock::now(), group_of(subject_.peer.address()));
   if (!left_out) return;
   std::string line = fmt::vformat(format, args);
   if (*left_out != 0) line += fmt::format(" ({} lines of this kind have been left out before)", *left_out);
