@@ -75,18 +75,17 @@ std::shared_ptr<Channel> Capture::Core::make_channel() {
 std::shared_ptr<Connection> Capture::Core::add(std::shared_ptr<Connection> connection) {
   const std::lock_guard lock(mutex_);
   if (!running_) return connection;  // after close(), no thread frees connections
-  if (has_too_many_ended()) {
-    ++dropped_before_;
+  if (ended_.load(std::memory_order_relaxed) >= kMostEnded) {
+    if (active()) ++dropped_before_;
     return nullptr;
   }
   connections_.push_back(connection);
   return connection;
 }
 
-bool Capture::Core::has_too_many_ended() const noexcept {
-  if (connections_.size() < kMostEnded) return false;
-  const auto ended = [](const auto& connection) { return connection->ended.load(std::memory_order_relaxed); };
-  return static_cast<std::size_t>(std::ranges::count_if(connections_, ended)) >= kMostEnded;
+void Capture::Core::end(Connection& connection) noexcept {
+  ended_.fetch_add(1, std::memory_order_relaxed);  // before the thread can subtract it
+  connection.ended.store(true, std::memory_order_release);
 }
 
 // Notifies each time: without the lock, a notification between the thread's look at hurried_ and its sleep is lost.
@@ -184,7 +183,7 @@ std::uint64_t Capture::Core::drain() {
     active_.store(false);
     log_.error("capture: {}: {}: the capture has stopped", options_.file.string(), failed.message());
   }
-  forget_ended(ended);
+  forget_ended(std::move(ended));
   const std::lock_guard lock(mutex_);
   for (const Source& source : sources) {
     if (!source.ended) continue;
@@ -194,10 +193,12 @@ std::uint64_t Capture::Core::drain() {
   return written;
 }
 
-void Capture::Core::forget_ended(const std::vector<Connection*>& ended) {
+void Capture::Core::forget_ended(std::vector<Connection*> ended) {
   if (ended.empty()) return;
+  std::ranges::sort(ended);
+  ended_.fetch_sub(ended.size(), std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
-  std::erase_if(connections_, [&ended](const auto& one) { return std::ranges::find(ended, one.get()) != ended.end(); });
+  std::erase_if(connections_, [&ended](const auto& one) { return std::ranges::binary_search(ended, one.get()); });
 }
 
 }  // namespace rpcrdma::capture

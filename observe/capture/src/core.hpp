@@ -44,6 +44,8 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   /// Keeps `connection` as long as the writer needs it. Null, and one frame more is dropped, if kMostEnded connections
   /// wait for the thread: this connection is then not recorded.
   std::shared_ptr<Connection> add(std::shared_ptr<Connection> connection);
+  /// To be called once for each connection that add() has kept, after its last record.
+  void end(Connection& connection) noexcept;
   /// Wakes the thread, because a ring is half full.
   void hurry() noexcept;
 
@@ -53,10 +55,9 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
 
  private:
   void run();
-  bool has_too_many_ended() const noexcept;
   bool wait();
   std::uint64_t drain();
-  void forget_ended(const std::vector<Connection*>& ended);
+  void forget_ended(std::vector<Connection*> ended);
   std::uint64_t dropped() const noexcept;
 
   const CaptureOptions options_;
@@ -66,6 +67,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   std::atomic<bool> given_up_{false};  // the disk has not answered in time
   std::atomic<bool> hurried_{false};
   std::atomic<std::uint64_t> runs_{0};  // counts the calls that started the capture
+  std::atomic<std::size_t> ended_{0};   // connections that have ended and wait for the thread
 
   mutable std::mutex mutex_;  // protects the members from here to connections_
   std::condition_variable condition_;

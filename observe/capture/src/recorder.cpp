@@ -103,7 +103,7 @@ void Recorder::read_response(Track& track, Direction direction, std::uint32_t si
 void Recorder::close(Track& track, std::string_view why) noexcept {
   if (track.connection == nullptr) return;
   if (active()) note(track, RecordKind::close, why);
-  track.connection->ended.store(true, std::memory_order_release);
+  core_->end(*track.connection);
   track.connection.reset();
 }
 

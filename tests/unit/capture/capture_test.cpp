@@ -273,6 +273,10 @@ TEST_F(CaptureTest, ReconnectsFillNoMemoryWhileTheDiskDoesNotAnswer) {
   EXPECT_EQ(reconnect(), 1u);
   EXPECT_EQ(reconnect(), 1u);
   send();  // on a connection that is not recorded
+  const std::uint64_t dropped = capture_->counts().dropped;
+  server_.reset();
+  ASSERT_TRUE(test::run_until(context_, [this] { return client_->disconnected.has_value(); }));
+  EXPECT_EQ(capture_->counts().dropped, dropped) << "a connection that is not recorded is no failed one";
   capture_->close();
 }
 
