@@ -2,21 +2,25 @@
 """Prometheus itself scrapes a server; what it then knows is compared with what the clients have counted."""
 import concurrent.futures
 import os
+import re
 import resource
 import shutil
 import struct
 import subprocess
 import threading
-import unittest
+from pathlib import Path
 
 from kit import nfs, rpc
 from kit.case import Case
-from kit.counts import Counts
+from kit.fabric import FABRIC, iwarp_only, iwarp_peers_only
 from kit.fabric import OPTIONS as FABRIC_OPTIONS
-from kit.fabric import iwarp_only
+from kit.iwarp import REJECT_BIT, SEND, SEND_QUEUE, Peer, untagged
 from kit.metrics import OPTIONS, fetch, scrape, stats, sum_of
 from kit.prometheus import Prometheus
-from kit.rpc import RpcPeer, call, header
+from kit.rpc import MSG, NFS, NOMSG, RpcPeer, call, header, opaque, read_list, reply_chunk, write_list
+from kit.scraped import BY_HAND, CONNECTIONS, EXACT, Scraped
+from kit.server import binary
+from kit.tcp import TcpPeer
 from kit.trees import noise
 from kit.waiting import DEADLINE_S, scaled, wait_until
 
@@ -26,96 +30,239 @@ OF_ONE_ADDRESS = 200  # connections from one address; the server accepts 256
 HOSTILE = (b'quote"', b"line\nfeed", b"back\\slash", b"{brace}=", b"high\xff\xfe\x80", b"control\x01\x7f", b'"} 1\nforged_total 7\n')
 
 
-@unittest.skipUnless(shutil.which("prometheus"), "Debian's package prometheus is not installed")
-class Scraped(Case):
-    timeout_s = 240
+class Load(Scraped):
+    """The programs and clients written by hand, at the same time."""
 
-    def captured(self, counts, server, program, *arguments):
-        """Runs a program, and adds the messages that its capture shows to `counts`."""
-        path = self.folder / f"{program}-{len(list(self.folder.iterdir()))}.pcapng"
+    def captured(self, listener, program, *arguments):
+        """Runs a program, and counts the messages that its capture shows. Returns these counts and the output."""
+        counts = self.counts(listener)
+        path = self.folder / f"{len(self.parts)}-{program}.pcapng"
         done = self.run_program(program, *FABRIC_OPTIONS, "--capture", f"{path},snap=0", *arguments)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
-        counts.add_capture(path, server.port)
+        counts.add_capture(path, int(listener.rsplit(":", 1)[1]))
+        return counts, done.stdout.decode()
 
-    def copy(self, counts, server):
+    def copy(self, listener):
         source = self.folder / "source"
         source.write_bytes(noise(SIZE, 1))
-        self.captured(counts, server, "rpcrdma-nfs", "put", source, server.url("memory/f"))
-        counts.data(("nfs", "WRITE"), "read", SIZE)
-        self.captured(counts, server, "rpcrdma-nfs", "get", server.url("memory/f"), self.folder / "back")
-        counts.data(("nfs", "READ"), "write", SIZE)
+        url = f"nfs://{listener}"
+        self.captured(listener, "rpcrdma-nfs", "put", source, f"{url}/memory/f")
+        self.captured(listener, "rpcrdma-nfs", "get", f"{url}/memory/f", self.folder / "back")
+        self.captured(listener, "rpcrdma-nfs", "ls", "-l", f"{url}/files")
 
-    def small_calls(self, counts, server, end):
+    def calls(self, counts, procedure):
+        return sum(number for labels, number in counts.of("calls_total").items() if ("procedure", procedure) in labels)
+
+    def programs_that_count(self, listener):
+        """Programs that print the number of their calls, without those that they make before the measurement."""
+        count = scaled(5000, 2000, 200)
+        counts, shown = self.captured(listener, "rpcrdma-ping", "--count", count, listener)
+        self.assertIn(f"{count} NULL calls", shown)
+        self.assertGreaterEqual(self.calls(counts, "NULL"), count)
+        if not Path(binary("rpcrdma-load")).exists():
+            return
+        (self.files / "bulk").write_bytes(noise(SIZE, 2))
+        counts, shown = self.captured(listener, "rpcrdma-load", "--seconds", "0.1", "--depth", "1", "--block", "65536",
+                                      f"nfs://{listener}/files/bulk")
+        self.assertEqual(self.calls(counts, "READ"), int(re.match(r"calls=(\d+) ", shown).group(1)))
+
+    def small_calls(self, listener, end):
         """Calls several procedures again and again until `end` is set."""
-        with RpcPeer(server.address) as peer:
-            def exchange(program, procedure, arguments):
-                xid = peer.next_xid()
-                message = header(xid) + call(xid, program, 3, procedure, arguments)
-                counts.sent(message)
-                peer.send(message)
-                reply = peer.receive_opcode(rpc.SEND, rpc.SEND_INVALIDATE).payload
-                counts.received(reply)
-                return reply[16 + 12 + 24:]
-
-            results = exchange(rpc.MOUNT, 1, rpc.opaque(b"/memory"))
-            status, length = struct.unpack_from(">II", results)
-            self.assertEqual(status, 0)
-            root = results[8:8 + length]
+        with self.peer(listener) as peer:
+            root = peer.mount("/memory")
             while not end.is_set():
-                for procedure, arguments in ((0, b""), (rpc.GETATTR, rpc.opaque(root)), (rpc.FSSTAT, rpc.opaque(root)),
+                peer.null()
+                for procedure, arguments in ((rpc.GETATTR, opaque(root)), (rpc.FSSTAT, opaque(root)),
                                              (rpc.LOOKUP, nfs.place(root, b"none"))):
-                    exchange(rpc.NFS, procedure, arguments)
+                    nfs.ask(peer, procedure, arguments)
 
     def test_sums_under_load(self):
-        server = self.server(options=[*OPTIONS, "--threads", "2"])
-        end = threading.Event()
-        parts = [Counts() for _ in range(PEERS + 2)]
-        with Prometheus(self.folder / "prometheus", server.metrics) as prometheus, \
-             concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
+        listeners, end = (*self.one.rdma, *self.one.tcp), threading.Event()
+        with concurrent.futures.ThreadPoolExecutor(PEERS + 2) as pool:
             try:
-                running = [pool.submit(self.small_calls, one, server, end) for one in parts[2:]]
-                running += [pool.submit(self.copy, parts[0], server),
-                            pool.submit(self.captured, parts[1], server, "rpcrdma-ping", "--count", scaled(5000, 2000, 200),
-                                        server.address)]
-                seen = set()
-
-                def scraped_again():
-                    seen.add(prometheus.value("sum(rpcrdma_calls_total)"))
-                    return len(seen - {None}) >= 3
-
-                wait_until(scraped_again, "three scrapes under load", interval_s=0.1)
+                running = [pool.submit(self.small_calls, listener, end) for listener in listeners]
+                running += [pool.submit(self.copy, listeners[0]), pool.submit(self.programs_that_count, listeners[1])]
+                wait_until(self.seen_thrice(), "three scrapes under load", interval_s=0.1)
             finally:
                 end.set()
             for one in running:
                 one.result()
-            wait_until(lambda: stats(server)["connections"]["open"] == 0, "the end of the connections")
-            prometheus.wait_for_a_scrape()
-            self.compare(prometheus, parts)
-            self.assertEqual(prometheus.value("min(up)"), 1)
-            self.assertEqual(prometheus.value("sum(rpcrdma_connections_accepted_total)"), PEERS + 3)
-            self.assertEqual(prometheus.value("sum(rpcrdma_calls_total)"), server.counters()["calls"])
+        self.wait_for_the_last_scrape()
+        counted = self.compare(by_hand=False)
+        self.assertGreaterEqual(len(counted.of("calls_total")), 10)
+        shown = {"send", "receive"} | ({"read"} if FABRIC == "iwarp" else set())
+        self.assertEqual(self.by_labels("operations_total", f'{{operation=~"{"|".join(shown)}"}}'),
+                         {labels: number for labels, number in counted.of("operations_total").items()
+                          if dict(labels)["operation"] in shown})
+        for family in ("long_replies_total", "failures_total", "tcp_calls_total"):
+            self.assertTrue(counted.of(family), family)
+        self.assertEqual(self.prometheus.value("min(up)"), 1)
+        self.assertEqual(self.prometheus.value("sum(rpcrdma_calls_total)"), self.one.counters()["calls"])
 
-    def compare(self, prometheus, parts):
-        counted = Counts()
-        for one in parts:
-            self.assertEqual(one.waiting, {})
-            counted += one
-        self.assertGreaterEqual(len(counted.calls), 10)
 
-        def by_procedure(family):
-            found = prometheus.query(f"sum by (program, procedure) ({family})")
-            return {(dict(labels)["program"], dict(labels)["procedure"]): value for labels, value in found.items()}
+@iwarp_peers_only("a device does not show its peer's Reads, Writes and frames")
+class Faults(Scraped):
+    """Clients written by hand, which use every kind of chunk and make every error."""
 
-        self.assertEqual(by_procedure("rpcrdma_calls_total"), counted.calls)
-        self.assertEqual(by_procedure("rpcrdma_call_duration_seconds_count"), counted.calls)
-        self.assertEqual(by_procedure("rpcrdma_call_size_bytes_sum"), counted.call_bytes)
-        self.assertEqual(by_procedure("rpcrdma_reply_size_bytes_sum"), counted.reply_bytes)
-        moved = prometheus.query("sum by (operation) (rpcrdma_operation_bytes_total)")
-        self.assertEqual({dict(labels)["operation"]: value for labels, value in moved.items()}, counted.moved)
+    def rejected(self, peer, handle):
+        """Calls that no handler runs: one for each reason."""
+        peer.make(rpc_version=3)
+        peer.make(program=100099)
+        peer.make(version=4)
+        peer.make(procedure=99)
+        peer.make(procedure=rpc.GETATTR, arguments=opaque(handle)[:8])
+        peer.xid += 1
+        unknown = 99  # the flavor of the credential
+        message = struct.pack(">10I", peer.xid, 0, 2, NFS, 3, rpc.GETATTR, unknown, 0, 0, 0) + opaque(handle)
+        peer.rpc_reply(peer.begin(peer.xid) + message)
+
+    def both(self, peer, name):
+        """Calls over either transport. Returns the export, a new directory of this name, and a file in it."""
+        root = peer.mount("/files")
+        self.assertEqual(nfs.ask(peer, rpc.LOOKUP, nfs.place(root, b"none"))[0], nfs.NOENT)
+        self.assertEqual(nfs.ask(peer, rpc.GETATTR, opaque(bytes(len(root))))[0], nfs.BADHANDLE)
+        self.rejected(peer, root)
+        directory = self.made(peer, nfs.mkdir(root, name))
+        return root, directory, self.made(peer, nfs.create(directory, b"file"))
+
+    def made(self, peer, what):
+        status, rest = nfs.ask(peer, *what)
+        self.assertEqual(status, 0)
+        return nfs.handle_of_new(rest)
+
+    def remove(self, peer, root, directory, *names):
+        """Removes what both() has made, and further directories."""
+        self.assertEqual(nfs.ask(peer, rpc.REMOVE, nfs.place(directory, b"file"))[0], 0)
+        for name in names:
+            self.assertEqual(nfs.ask(peer, rpc.RMDIR, nfs.place(root, name))[0], 0)
+
+    def over_tcp(self, listener, name):
+        with self.peer(listener) as peer:
+            root, directory, _ = self.both(peer, name)
+            peer.xid += 1
+            message = call(peer.xid, NFS, 3, *nfs.mkdir(root, name + b" again"))
+            first, second, third = peer.replies(message, message, message)
+            self.assertEqual((first, first), (second, third))
+            self.remove(peer, root, directory, name, name + b" again")
+
+    def chunks(self, peer, root, file):
+        """Calls with each kind of chunk, alone and together."""
+        data = noise(10007)
+
+        def ask(procedure, arguments, lists, **keywords):
+            message = call(peer.next_xid(), NFS, 3, procedure, arguments)
+            reply = peer.rpc_reply(header(peer.xid, MSG, lists(message), credits=40) + message, **keywords)
+            self.assertEqual(struct.unpack_from(">I", reply, 24)[0], 0)
+
+        def readable(position, *parts):
+            return read_list(*((position, peer.expose(0x100 + index, index << 40, part, readable=True).segment())
+                               for index, part in enumerate(parts)))
+
+        def room(first, *sizes):
+            return [peer.expose(first + index, index << 40, bytes(size), readable=False)
+                    for index, size in enumerate(sizes)]
+
+        def segments(memory):
+            return [one.segment() for one in memory]
+
+        write = opaque(file) + struct.pack(">QIII", 0, len(data), 2, len(data))
+        ask(rpc.WRITE, write, lambda message: readable(len(message), data[:1], data[1:9000], data[9000:]) + bytes(8))
+        read = opaque(file) + struct.pack(">QI", 0, 1 << 20)
+        ask(rpc.READ, read, lambda _: bytes(4) + write_list(segments(room(0x200, 3, 20000))) + bytes(4))
+        unused = write_list(segments(room(0x300, 64))) + reply_chunk(*segments(room(0x400, 4096)))
+        ask(rpc.GETATTR, opaque(file), lambda _: bytes(4) + unused)
+        entries, large = opaque(root) + struct.pack(">Q8sII", 0, bytes(8), 50000, 50000), room(0x500, 5, 2000, 60000)
+        ask(rpc.READDIRPLUS, entries, lambda _: bytes(8) + reply_chunk(*segments(large)), room=large)
+        whole = call(peer.next_xid(), NFS, 3, *nfs.write(file, data))
+        lists = readable(0, whole[:1000], whole[1000:]) + bytes(8)
+        peer.rpc_reply(header(peer.xid, NOMSG, lists, credits=1), long_call=whole)
+
+    def over_rdma(self, listener, name):
+        with self.peer(listener) as peer:
+            root, directory, file = self.both(peer, name)
+            self.chunks(peer, root, file)
+            message = header(peer.next_xid()) + call(peer.xid, NFS, 3, *nfs.mkdir(root, name + b" again"))
+            self.assertEqual(peer.rpc_reply(message), peer.rpc_reply(message, again=True))
+            self.remove(peer, root, directory, name, name + b" again")
+            for version, lists in ((7, bytes(12)), (1, struct.pack(">III", 2, 0, 0))):
+                xid = peer.next_xid()
+                peer.refused(header(xid, MSG, lists, version) + call(xid), xid)
+            peer.ignored(header(peer.next_xid(), rpc.DONE))
+            peer.null()
+
+    def one_read_at_a_time(self, listener, name):
+        """A WRITE from four segments: three of the Reads wait."""
+        with self.peer(listener, inbound=1) as peer:
+            root, directory, file = self.both(peer, name)
+            data = noise(4096)
+            arguments = opaque(file) + struct.pack(">QIII", 0, len(data), 2, len(data))
+            message = call(peer.next_xid(), NFS, 3, rpc.WRITE, arguments)
+            parts = [peer.expose(0x600 + index, 0, data[index::4], readable=True) for index in range(4)]
+            lists = read_list(*((len(message), one.segment()) for one in parts)) + bytes(8)
+            peer.rpc_reply(header(peer.xid, MSG, lists) + message)
+            peer.counts.add("waits_total", len(parts) - 1, resource="read_depth")
+            self.remove(peer, root, directory, name)
+
+    def until(self, end, client, listener):
+        number = 0
+        while number == 0 or not end.is_set():
+            number += 1
+            client(listener, b"%b of %b %d" % (client.__name__.encode(), listener.encode(), number))
+
+    def crc_error(self, listener):
+        with self.peer(listener, crc=True) as peer:
+            peer.null()
+            peer.fpdu(untagged(SEND, SEND_QUEUE, peer.next_msn(SEND_QUEUE), bytes(20)), spoil=True)
+            peer.end()
+
+    def beyond_the_limit(self, listener):
+        self.wait_for_the_end()
+        for _ in range(CONNECTIONS):
+            self.peer(listener).null()
+        for _ in range(3):
+            counts = self.counts(listener)
+            if listener in self.one.tcp:
+                with TcpPeer(listener) as peer:
+                    self.assertTrue(peer.ended())
+            else:
+                with Peer(listener) as peer:
+                    self.assertTrue(peer.handshake()[0] & REJECT_BIT)
+            counts.connection("refused")
+
+    def silent(self, listener):
+        """A client that ends before it has sent a request, as a port scanner does."""
+        TcpPeer(listener).close()
+        self.counts(listener).connection("failed")
+
+    def test_sums_of_errors_and_chunks(self):
+        end, (first, second), tcp = threading.Event(), self.one.rdma, self.one.tcp
+        work = [(self.over_rdma, first), (self.over_rdma, second), (self.one_read_at_a_time, second),
+                *((self.over_tcp, listener) for listener in tcp)]
+        with concurrent.futures.ThreadPoolExecutor(len(work)) as pool:
+            try:
+                running = [pool.submit(self.until, end, *one) for one in work]
+                wait_until(self.seen_thrice(), "three scrapes under load", interval_s=0.1)
+            finally:
+                end.set()
+            for one in running:
+                one.result()
+        self.crc_error(first)
+        self.silent(second)
+        self.beyond_the_limit(first)
+        self.beyond_the_limit(tcp[1])
+        for one in self.peers:
+            one.close()
+        self.wait_for_the_last_scrape()
+        counted = self.compare(by_hand=True)
+        for family in (EXACT | BY_HAND) - {"reply_errors_total"}:
+            self.assertTrue(counted.of(family), family)
+        self.assertEqual({dict(labels)["reason"] for labels in counted.of("rejected_calls_total")},
+                         {dict(labels)["reason"] for labels in self.by_labels("rejected_calls_total")})
 
 
 class Labels(Case):
     timeout_s = 240
+    maxDiff = None
 
     def hostile_calls(self, server, number, source):
         """One connection, whose names are all hostile."""

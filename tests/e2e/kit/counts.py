@@ -1,79 +1,182 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What clients know of their calls, from their messages or from their captures."""
+"""What clients know of their calls, from their messages or from their captures, by the names and labels that the
+server's /metrics has for it."""
 import collections
 import struct
 
 from kit import flows, pcapng, rpc
+from kit.flows import REQUESTS, SENDS, Header
+from kit.pcap import CLIENT, SERVER
 
 NFS_NAMES = ("NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDIR SYMLINK MKNOD REMOVE RMDIR RENAME LINK READDIR "
              "READDIRPLUS FSSTAT FSINFO PATHCONF COMMIT").split()
 MOUNT_NAMES = "NULL MNT DUMP UMNT UMNTALL EXPORT".split()
+ERRORS = {rpc.ERR_VERS: "ERR_VERS", rpc.ERR_CHUNK: "ERR_CHUNK"}
+# The reasons for MSG_DENIED by reject_stat, and for MSG_ACCEPTED by accept_stat (RFC 5531 section 9).
+DENIED = ("rpc_mismatch", "auth_error")
+REFUSED = {rpc.PROG_UNAVAIL: "program_unavailable", rpc.PROG_MISMATCH: "program_mismatch",
+           rpc.PROC_UNAVAIL: "procedure_unavailable", rpc.GARBAGE_ARGS: "garbage_args"}
 
 
-def _rpc_message(message):
-    """What follows the transport header, which must be that of an inline message."""
-    at = 16
-    if struct.unpack_from(">I", message, 12)[0] != rpc.MSG:
-        raise AssertionError(f"not an inline message: {message.hex()}")
+def _labels(program, version, procedure):
+    name, procedures = {rpc.NFS: ("nfs", NFS_NAMES), rpc.MOUNT: ("mount", MOUNT_NAMES)}[program]
+    return {"program": name, "version": str(version), "procedure": procedures[procedure]}
 
-    def word():
-        nonlocal at
-        at += 4
-        return struct.unpack_from(">I", message, at - 4)[0]
 
-    while word() == 1:  # the Read list
-        at += 20
-    def segments():
-        nonlocal at
-        count = word()
-        at += 16 * count
+def _size(segments):
+    return sum(length for _, length, _ in segments)
 
-    while word() == 1:  # the Write list
-        segments()
-    if word() == 1:  # the Reply chunk
-        segments()
-    return message[at:]
+
+def _padded(size):
+    """The size of a chunk's data in the RPC message, which includes the pad that the chunk leaves out."""
+    return size + -size % 4
 
 
 class Counts:
-    """What a client knows of its calls; sums with +. Calls and replies are inline, but for the data in chunks."""
+    """What clients know of their calls to one listener; sums with +=. .counted is by (family, labels), without the label
+    `fabric`; .sizes has the sizes of calls and replies by the same. A call counts when it is answered: only then is it
+    known whether the server has decoded its arguments."""
 
-    def __init__(self):
-        self.calls, self.call_bytes, self.reply_bytes = (collections.Counter() for _ in range(3))  # by (program, procedure)
-        self.moved = collections.Counter()  # bytes by the operation of the server
-        self.waiting = {}  # (program, procedure) by XID
+    def __init__(self, listener="", tcp=False):
+        self.counted = collections.Counter()
+        self.sizes = collections.defaultdict(collections.Counter)
+        self.listener, self.tcp = {"listener": listener}, tcp
+        self.waiting = {}  # the calls without a reply, by XID
 
     def __iadd__(self, other):
-        for name in ("calls", "call_bytes", "reply_bytes", "moved"):
-            getattr(self, name).update(getattr(other, name))
+        self.counted.update(other.counted)
+        for key, sizes in other.sizes.items():
+            self.sizes[key].update(sizes)
         return self
 
-    def sent(self, message):
-        call = _rpc_message(message)
-        xid, _, _, program, _, procedure = struct.unpack_from(">6I", call)
-        names = {rpc.NFS: ("nfs", NFS_NAMES), rpc.MOUNT: ("mount", MOUNT_NAMES)}[program]
-        key = self.waiting[xid] = (names[0], names[1][procedure])
-        self.calls[key] += 1
-        self.call_bytes[key] += len(call)
-        self.moved["receive"] += len(message)
+    def add(self, family, number=1, **labels):
+        self.counted[family, frozenset(labels.items())] += number
 
-    def received(self, message):
-        self.reply_bytes[self.waiting.pop(struct.unpack_from(">I", message)[0])] += len(_rpc_message(message))
-        self.moved["send"] += len(message)
+    def of(self, family):
+        """{labels: number} without zeros."""
+        return {labels: number for (name, labels), number in self.counted.items() if name == family and number}
 
-    def data(self, key, operation, size):
-        """`size` bytes of calls or replies of `key` have travelled in chunks."""
-        (self.call_bytes if operation == "read" else self.reply_bytes)[key] += size
-        self.moved[operation] += size
+    # Connections.
+
+    def connection(self, end):
+        """A connection that was `accepted`, `refused`, or that has `failed` before that."""
+        self.add(f"listener_{end}_total", **self.listener)
+        if end != "failed":
+            self.add(f"{'tcp_' if self.tcp else ''}connections_{end}_total")
+
+    # RPC-over-RDMA.
+
+    def moved(self, operation, size, number=1):
+        """Operations of the server with together `size` bytes; `number` is 0 where the client does not see it."""
+        self.add("operations_total", number, operation=operation)
+        self.add("operation_bytes_total", size, operation=operation)
+        direction = "received" if operation in ("receive", "read") else "sent"
+        self.add("listener_bytes_total", size, direction=direction, **self.listener)
+
+    def garbled(self, message):
+        """Sent: a message with a header that cannot be read."""
+        self.moved("receive", len(message))
+
+    def discarded(self, message):
+        """Sent: a message that is not answered."""
+        self.moved("receive", len(message))
+        self.add("discarded_messages_total")
+
+    def sent(self, message, long_call=b""):
+        """A call; `long_call` is in its Position-Zero Read chunk."""
+        header = Header(message)
+        chunks = [segment for position, segment in zip(header.positions, header.reads) if position]
+        kinds = {"long": 0 in header.positions, "read_chunk": chunks, "write_chunk": header.writes,
+                 "reply_chunk": header.reply}
+        forms = [kind for kind, used in kinds.items() if used] or ["inline"]
+        for form in forms:
+            self.add("call_forms_total", form=form)
+        self.add("credits_total", header.credits, kind="asked")
+        self.add("listener_calls_total", **self.listener)
+        self.moved("receive", len(message))
+        self.moved("read", _size(header.reads), 0)
+        self._call(long_call or message[header.at:], _padded(_size(chunks)), forms)
+
+    def received(self, message, invalidated=None, long_reply=b"", again=False):
+        """A reply or RDMA_ERROR; `long_reply` is in its Reply chunk. `again`: the call had been sent before."""
+        self.moved("send", len(message))
+        xid, _, credits, procedure = struct.unpack_from(">4I", message)
+        self.add("credits_total", credits, kind="granted")
+        if procedure == rpc.ERROR:
+            self.add("errors_total", code=ERRORS[struct.unpack_from(">I", message, 16)[0]])
+            return self.add("listener_errors_total", **self.listener)
+        header = Header(message)
+        written = _size(header.writes)
+        self.moved("write", written + _size(header.reply), 0)
+        if invalidated:
+            self.add("sends_with_invalidate_total")
+        if procedure != rpc.NOMSG:
+            return self._reply(xid, message[header.at:], _padded(written), again)
+        self.add("long_replies_total")
+        if len(long_reply) not in (0, _size(header.reply)):
+            raise AssertionError(f"a reply of {len(long_reply)} bytes in {header.reply}")
+        return self._reply(xid, long_reply, _padded(written) + _size(header.reply) - len(long_reply), again)
+
+    # Plain TCP.
+
+    def tcp_sent(self, message):
+        self.add("tcp_calls_total")
+        self._call(message, 0, ["inline"])
+
+    def tcp_received(self, message, again=False):
+        self._reply(struct.unpack_from(">I", message)[0], message, 0, again)
+
+    # RPC messages.
+
+    def _call(self, message, in_chunks, forms):
+        xid, _, _, *which = struct.unpack_from(">6I", message)
+        self.waiting.setdefault(xid, []).append((which, len(message) + in_chunks, forms))
+
+    def _reply(self, xid, message, in_chunks, again):
+        """`message` is empty if it is a long reply whose content is not known: then it is that of a successful call."""
+        which, size, forms = self.waiting[xid].pop(0)
+        if not self.waiting[xid]:
+            del self.waiting[xid]
+        accepted, status = rpc.SUCCESS, 0
+        if message:
+            denied, = struct.unpack_from(">I", message, 8)
+            if denied:
+                return self.add("rejected_calls_total", reason=DENIED[struct.unpack_from(">I", message, 12)[0]])
+            accepted, status = struct.unpack(">II", (message[20:] + bytes(4))[:8])
+        if accepted in REFUSED:
+            return self.add("rejected_calls_total", reason=REFUSED[accepted])
+        labels = _labels(*which)
+        self.add("calls_total", **labels)
+        self.add("call_duration_seconds_count", **labels)
+        self.sizes["call_size_bytes", frozenset(labels.items())][size] += 1
+        for form in forms:
+            self.add("procedure_forms_total", form=form, **labels)
+        if again:
+            self.add("duplicate_calls_total")
+            return self.add("replayed_total", **labels)
+        self.sizes["reply_size_bytes", frozenset(labels.items())][len(message) + in_chunks] += 1
+        if accepted != rpc.SUCCESS:
+            self.add("reply_errors_total", **labels)
+        elif status and which[0] == rpc.NFS and which[2] != 0:  # the server counts errors of NFS, not those of MNT
+            self.add("failures_total", status=str(status), **labels)
+        return None
+
+    # Captures.
 
     def add_capture(self, path, port):
-        """The messages in a capture of a client of the server at `port`, which must be complete."""
+        """The messages in a capture of a client of the server at `port`, which must be complete. The calls with long
+        replies must have succeeded."""
         dropped = pcapng.statistics(path)[1]
         if dropped != 0:
             raise AssertionError(f"{path}: {dropped} frames were dropped")
         for connection in flows.of_capture(path, port):
-            of_client, of_server = connection.flows
-            for _, message in of_client.sends:
-                self.sent(message)
-            for _, message in of_server.sends:
-                self.received(message)
+            self.connection("accepted")
+            for side, kind, message in connection.events:
+                if kind == SENDS:
+                    invalidated, octets = message
+                    if side == CLIENT:
+                        self.sent(octets)
+                    else:
+                        self.received(octets, invalidated)
+                elif (side, kind) == (SERVER, REQUESTS):
+                    self.moved("read", 0)  # the header has shown the bytes

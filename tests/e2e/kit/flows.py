@@ -113,10 +113,11 @@ class Header:
 
     def __init__(self, message):
         self.message, self.at = message, 0
-        self.xid, self.version, _, self.procedure = (self._word() for _ in range(4))
+        self.xid, self.version, self.credits, self.procedure = (self._word() for _ in range(4))
         self.reads, self.writes, self.reply = [], [], []  # segments: handle, length, offset
+        self.positions = []  # of the Read segments
         while self._word():
-            self._word()
+            self.positions.append(self._word())
             self.reads.append(self._segment())
         while self._word():
             self.writes += [self._segment() for _ in range(self._word())]
