@@ -82,7 +82,7 @@ class Load(Scraped):
             try:
                 running = [pool.submit(self.small_calls, listener, end) for listener in listeners]
                 running += [pool.submit(self.copy, listeners[0]), pool.submit(self.programs_that_count, listeners[1])]
-                wait_until(self.seen_thrice(), "three scrapes under load", interval_s=0.1)
+                self.wait_for_three_scrapes(running)
             finally:
                 end.set()
             for one in running:
@@ -217,8 +217,9 @@ class Faults(Scraped):
 
     def beyond_the_limit(self, listener):
         self.wait_for_the_end()
-        for _ in range(CONNECTIONS):
-            self.peer(listener).null()
+        allowed = [self.peer(listener) for _ in range(CONNECTIONS)]
+        for peer in allowed:
+            peer.null()
         for _ in range(3):
             counts = self.counts(listener)
             if listener in self.one.tcp:
@@ -228,11 +229,14 @@ class Faults(Scraped):
                 with Peer(listener) as peer:
                     self.assertTrue(peer.handshake()[0] & REJECT_BIT)
             counts.connection("refused")
+        for peer in allowed:
+            peer.close()
 
     def silent(self, listener):
         """A client that ends before it has sent a request, as a port scanner does."""
         TcpPeer(listener).close()
         self.counts(listener).connection("failed")
+        wait_until(lambda: any(one["failed"] for one in stats(self.one)["listeners"]), "the end of the silent client")
 
     def test_sums_of_errors_and_chunks(self):
         end, (first, second), tcp = threading.Event(), self.one.rdma, self.one.tcp
@@ -241,7 +245,7 @@ class Faults(Scraped):
         with concurrent.futures.ThreadPoolExecutor(len(work)) as pool:
             try:
                 running = [pool.submit(self.until, end, *one) for one in work]
-                wait_until(self.seen_thrice(), "three scrapes under load", interval_s=0.1)
+                self.wait_for_three_scrapes(running)
             finally:
                 end.set()
             for one in running:
@@ -250,8 +254,6 @@ class Faults(Scraped):
         self.silent(second)
         self.beyond_the_limit(first)
         self.beyond_the_limit(tcp[1])
-        for one in self.peers:
-            one.close()
         self.wait_for_the_last_scrape()
         counted = self.compare(by_hand=True)
         for family in (EXACT | BY_HAND) - {"reply_errors_total"}:

@@ -8,7 +8,7 @@ from kit.case import Case
 from kit.counting import CountingPeer, CountingTcpPeer
 from kit.counts import Counts
 from kit.fabric import ADDRESS, FABRIC
-from kit.metrics import OPTIONS, scrape, stats
+from kit.metrics import OPTIONS, scrape
 from kit.prometheus import Prometheus
 from kit.waiting import wait_until
 
@@ -70,7 +70,7 @@ class Scraped(Case):
 
     def setUp(self):
         super().setUp()
-        self.parts, self.peers = [], []
+        self.parts = []
         tcp = ("--tcp-listen", "127.0.0.1:0") * 2
         limits = ("--threads", "2", "--max-connections", str(CONNECTIONS))
         self.one = self.server(listen=(f"{ADDRESS}:0",) * 2, options=[*OPTIONS, *tcp, *limits])
@@ -88,25 +88,27 @@ class Scraped(Case):
         kind = CountingTcpPeer if listener in self.one.tcp else CountingPeer
         peer = kind(self.counts(listener), listener, **handshake)
         self.addCleanup(peer.close)
-        self.peers.append(peer)
         return peer
 
-    def seen_thrice(self):
-        """A condition that becomes true when Prometheus has seen three different sums of the calls."""
+    def wait_for_three_scrapes(self, running):
+        """Waits until Prometheus has seen three different sums of the calls; an error of the clients ends the wait."""
         seen = set()
 
         def condition():
+            for one in running:
+                if one.done():
+                    one.result()
             seen.add(self.prometheus.value("sum(rpcrdma_calls_total)"))
             return len(seen - {None}) >= 3
 
-        return condition
+        wait_until(condition, "three scrapes under load", interval_s=0.1)
 
     def wait_for_the_end(self):
         def nobody():
-            now = stats(self.one)
-            return now["connections"]["open"] == now["tcp"]["open"] == 0
+            now = self.one.counters()  # unlike a report by HTTP, never some time old
+            return now["connections"] == now["tcp_connections"] == 0
 
-        wait_until(nobody, "the end of the connections")
+        wait_until(nobody, "the end of the connections", interval_s=0.1)
 
     def wait_for_the_last_scrape(self):
         self.wait_for_the_end()
