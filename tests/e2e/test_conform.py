@@ -149,6 +149,15 @@ class Conform(Case):
             self.assertIn(b"line 1: no reason after the id", done.stderr)
 
     @iwarp_only("the tested server speaks iWARP only")
+    def test_a_server_that_ignores_a_chunk(self):
+        """A server that executes the inline call of every message, whatever chunks it has."""
+        case = "read-chunks/chunk-at-position-0"
+        with Answerer(lambda *_: None) as server:
+            done = self.conform(server, "--program", "null", "--only", case)
+        self.assertEqual((done.returncode, self.failures(done)), (0, [case]), done.stdout)
+        self.assertIn(b"the call was executed: SUCCESS", done.stdout)
+
+    @iwarp_only("the tested server speaks iWARP only")
     def test_a_server_that_gives_up(self):
         """The run ends early when the server stops answering NULL."""
         class Tired(Answerer):

@@ -174,13 +174,28 @@ void add_refused(ServerFamily& family) {
                   Outgoing call = reduced_write(s, s.make_file("behind"), 8, {s.readable(Bytes(8)).segment()});
                   refused_reduction(s, call, call.end() + 400, 8);
                 });
-  family.robust("chunk-at-position-0", "", "an RDMA_MSG with the whole call inline and a Read chunk at position zero",
-                "the call is refused, or the chunk ignored; the connection stays open", [](Session& s) {
+  // RFC 8166 section 3.5.3 has a Position-Zero Read chunk in messages without inline payload only. With both, the
+  // server cannot know which of them is the call.
+  family.robust("chunk-at-position-0", "",
+                "an RDMA_MSG with a NULL call inline, and the same call in a Read chunk at Position zero", required,
+                [](Session& s) {
                   Outgoing call = s.null();
                   call.header.lists.reads = {{0, s.readable(call.payload()).segment()}};
                   s.send(call);
-                  s.answer_to(call.xid());
+                  s.expect_refusal(call.xid());
                   s.expect_alive();
+                });
+  family.robust("other-call-at-position-0", "",
+                "an RDMA_MSG with a MKDIR inline, and a MKDIR of another name in a Read chunk at Position zero",
+                "the call is refused; neither directory is made; the connection stays open", [](Session& s) {
+                  Outgoing call = s.nfs(nfs::kMkdir, nfs::mkdir_args(s.files().directory, "inline-call"));
+                  Outgoing other = call;
+                  other.rpc.arguments = nfs::mkdir_args(s.files().directory, "call-in-chunk");
+                  call.header.lists.reads = {{0, s.readable(other.payload()).segment()}};
+                  s.send(call);
+                  s.expect_refusal(call.xid());
+                  Record::expect(!s.exists("inline-call"), "the inline call was executed");
+                  Record::expect(!s.exists("call-in-chunk"), "the call in the chunk was executed");
                 });
 }
 
