@@ -141,6 +141,14 @@ void Session::check_err_vers(const RdmaHeader& header, std::uint32_t version) {
   Record::expect(version < header.lowest || version > header.highest, "the range contains the refused version");
 }
 
+void Session::expect_same_segments(const Chunk& asked, const Chunk& returned) {
+  Record::expect(returned.size() == asked.size(), fmt::format("the chunk came back with {} segments", returned.size()));
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    Record::expect(returned[i].handle == asked[i].handle && returned[i].offset == asked[i].offset,
+                   fmt::format("segment {} came back with handle {:#x} and offset {:#x}, not {:#x} and {:#x}", i,
+                               returned[i].handle, returned[i].offset, asked[i].handle, asked[i].offset));
+}
+
 void Session::expect_refusal(std::uint32_t xid) {
   const Message message = answer_to(xid);
   if (message.header.procedure == kError) return Record::expect(message.header.error == kErrChunk, "not ERR_CHUNK");

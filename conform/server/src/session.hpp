@@ -75,6 +75,8 @@ class Session {
   /// Expects ERR_VERS with a range that contains version 1, in a message of this version.
   void expect_err_vers(std::uint32_t xid, std::uint32_t version);
   static void check_err_vers(const RdmaHeader& header, std::uint32_t version);
+  /// The segments of a chunk that came back must have the handles and offsets of the call. Ignores the lengths.
+  static void expect_same_segments(const Chunk& asked, const Chunk& returned);
   /// Expects ERR_CHUNK, or an RPC error such as GARBAGE_ARGS.
   void expect_refusal(std::uint32_t xid);
   /// Expects ERR_CHUNK, an RPC error, or the end of the connection.

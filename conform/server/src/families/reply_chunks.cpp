@@ -17,27 +17,45 @@ Outgoing listing_call(Session& s, bool plus) {
               : s.nfs(nfs::kReaddir, nfs::readdir_args(many, 0, Bytes(8), kListing));
 }
 
-/// Returns the reply in a Reply chunk. Checks that it fills the segments in order, and that nothing else is written.
-Bytes reply_in_chunk(const Message& message, const Memory& memory, const Chunk& asked) {
+/// Returns the reply in a Reply chunk; `memory` is that of each segment. Checks that the reply fills the segments in
+/// order, and that nothing else is written.
+Bytes reply_in_chunk(const Message& message, const Chunk& asked, const std::vector<View>& memory) {
   Record::expect(message.header.procedure == kNomsg, "the Reply chunk is not used");
   Record::expect(message.header.lists.reply.has_value(), "the Reply chunk does not come back");
   const Chunk& returned = *message.header.lists.reply;
-  Record::expect(returned.size() == asked.size(), fmt::format("the chunk came back with {} segments", returned.size()));
-  const std::uint64_t base = memory.segment().offset;
+  Session::expect_same_segments(asked, returned);
   Bytes out;
   bool full = true;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     Record::expect(returned[i].length <= asked[i].length, "a segment came back longer than it was");
     Record::expect(full || returned[i].length == 0, "a segment is used although the one before it is not full");
     full = full && returned[i].length == asked[i].length;
-    const auto at = static_cast<std::size_t>(asked[i].offset - base);
-    const View part = View(memory.bytes()).subspan(at, asked[i].length);
+    const View part = memory[i];
     out.insert(out.end(), part.begin(), part.begin() + returned[i].length);
     Record::expect(std::ranges::all_of(part.subspan(returned[i].length),
                                        [](std::byte byte) { return byte == Session::kUntouched; }),
                    fmt::format("segment {} was written to beyond its length {}", i, returned[i].length));
   }
   return out;
+}
+
+/// As above; all segments are in one memory.
+Bytes reply_in_chunk(const Message& message, const Memory& memory, const Chunk& asked) {
+  std::vector<View> parts;
+  for (const RdmaSegment& each : asked)
+    parts.push_back(View(memory.bytes()).subspan(each.offset - memory.segment().offset, each.length));
+  return reply_in_chunk(message, asked, parts);
+}
+
+void expect_listing(Session& s, std::uint32_t xid, View stream, bool plus) {
+  const RpcReply reply = decode_reply(stream);
+  s.record().received(fmt::format("a reply of {} bytes in the chunk: {}", stream.size(), describe(reply)));
+  Record::expect(reply.xid == xid, "the reply in the chunk has another XID");
+  const nfs::Directory listing = nfs::decode_readdir(reply.results, plus);
+  Record::expect(listing.status == nfs::kOk, nfs_status(listing.status));
+  const auto named = std::ranges::count_if(listing.names, [](const std::string& name) { return name.size() > 100; });
+  Record::expect(static_cast<std::size_t>(named) == s.files().many_names || !listing.eof,
+                 fmt::format("{} names of {}", named, s.files().many_names));
 }
 
 /// READDIR or READDIRPLUS with a Reply chunk divided into `lengths`; returns the size of the reply.
@@ -49,15 +67,25 @@ std::size_t list(Session& s, bool plus, const std::vector<std::uint32_t>& length
   call.header.lists.reply = memory.split(lengths);
   s.send(call);
   const Bytes stream = reply_in_chunk(s.answer_to(call.xid()), memory, *call.header.lists.reply);
-  const RpcReply reply = decode_reply(stream);
-  s.record().received(fmt::format("a reply of {} bytes in the chunk: {}", stream.size(), describe(reply)));
-  Record::expect(reply.xid == call.xid(), "the reply in the chunk has another XID");
-  const nfs::Directory listing = nfs::decode_readdir(reply.results, plus);
-  Record::expect(listing.status == nfs::kOk, nfs_status(listing.status));
-  const auto named = std::ranges::count_if(listing.names, [](const std::string& name) { return name.size() > 100; });
-  Record::expect(static_cast<std::size_t>(named) == s.files().many_names || !listing.eof,
-                 fmt::format("{} names of {}", named, s.files().many_names));
+  expect_listing(s, call.xid(), stream, plus);
   return stream.size();
+}
+
+/// A long READDIR with a Reply chunk whose segments have different handles. The last segment is not needed.
+void list_with_several_handles(Session& s) {
+  Outgoing call = listing_call(s, false);
+  std::vector<const Memory*> memories;
+  Chunk chunk;
+  for (const std::size_t room : {1000, 2001, 30000, 1000}) {
+    memories.push_back(&s.writable(room));
+    chunk.push_back(memories.back()->segment());
+  }
+  call.header.lists.reply = chunk;
+  s.send(call);
+  const Message message = s.answer_to(call.xid());
+  std::vector<View> parts;
+  for (const Memory* memory : memories) parts.emplace_back(memory->bytes());
+  expect_listing(s, call.xid(), reply_in_chunk(message, chunk, parts), false);
 }
 
 /// READDIR whose reply fits neither inline nor in the Reply chunk: ERR_CHUNK is required.
@@ -86,6 +114,11 @@ void add_used(ServerFamily& family) {
       {1, 3, 1001, 31763});
   add("last-segments-unused", "a long READDIR with a Reply chunk whose last two segments are not needed", false,
       {30000, 1000, 1000});
+  family.must(
+      "segments-of-several-handles", rule,
+      "a long READDIR with a Reply chunk of segments of 1,000, 2,001, 30,000 and 1,000 bytes, each with another "
+      "handle",
+      "the whole reply in the chunk; each segment comes back with its handle and offset", list_with_several_handles);
   family.must("exact-size", rule, "a long READDIR with a Reply chunk exactly as long as the reply", required,
               [](Session& s) { list(s, false, {static_cast<std::uint32_t>(list(s, false, {32768}))}); });
   family.must("data-with-pad", "8166-3.5.3-e 8166-3.5.3-d", "READ of 5,001 bytes with a Reply chunk and no Write chunk",
@@ -136,8 +169,8 @@ void add_reply_chunks(const MakeFamily& make) {
                   nfs::decode_getattr(decode_reply(stream).results);
                   return;
                 }
-                Record::expect(message.header.lists.reply && message.header.lists.reply->size() == 2,
-                               "the Reply chunk does not come back with two segments");
+                Record::expect(message.header.lists.reply.has_value(), "the Reply chunk does not come back");
+                Session::expect_same_segments(*call.header.lists.reply, *message.header.lists.reply);
                 Record::expect(length_of(*message.header.lists.reply) == 0, "inline, but the chunk has lengths");
                 nfs::decode_getattr(decode_reply(message.payload).results);
               });

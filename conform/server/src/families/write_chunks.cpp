@@ -20,7 +20,7 @@ struct ReadBack {
 /// Checks one Write chunk in a reply: the bytes of `memory` are `expected`, laid out as the lengths say, and everything
 /// else is untouched.
 void expect_written(const Memory& memory, const Chunk& asked, const Chunk& returned, View expected) {
-  Record::expect(returned.size() == asked.size(), fmt::format("the chunk came back with {} segments", returned.size()));
+  Session::expect_same_segments(asked, returned);
   Record::expect(length_of(returned) == expected.size(),
                  fmt::format("the lengths that came back add up to {}, the item has {} bytes", length_of(returned),
                              expected.size()));
@@ -70,6 +70,32 @@ void read_completely(Session& s, std::uint64_t offset, std::uint32_t count, std:
   Record::expect(back.results.count == std::min<std::uint64_t>(count, left),
                  fmt::format("{} bytes were read", back.results.count));
   Record::expect(back.results.eof == (offset + count >= Files::kDataSize), "eof is wrong");
+}
+
+/// READ of 3,000 bytes into a chunk whose segments have different handles. The last segment is not needed.
+void read_with_several_handles(Session& s) {
+  Outgoing read = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 0, 3000));
+  std::vector<const Memory*> memories;
+  Chunk chunk;
+  for (const std::size_t room : {1000, 1500, 2000, 500}) {
+    memories.push_back(&s.writable(room));
+    chunk.push_back(memories.back()->segment());
+  }
+  read.header.lists.writes = {chunk};
+  s.send(read);
+  const Message message = s.answer_to(read.xid());
+  Record::expect(message.header.procedure == kMsg && message.header.lists.writes.size() == 1,
+                 "not an RDMA_MSG with one Write chunk");
+  const Chunk& returned = message.header.lists.writes[0];
+  Session::expect_same_segments(chunk, returned);
+  View left = View(s.files().contents).first(3000);
+  for (std::size_t i = 0; i < chunk.size(); ++i) {
+    const View part = left.first(std::min<std::size_t>(chunk[i].length, left.size()));
+    expect_written(*memories[i], {chunk[i]}, {returned[i]}, part);
+    left = left.subspan(part.size());
+  }
+  const nfs::Read results = nfs::decode_read(decode_reply(message.payload).results, true);
+  Record::expect(results.count == 3000, fmt::format("{} bytes were read", results.count));
 }
 
 struct ReadShape {
@@ -194,6 +220,9 @@ void add_read_shapes(ServerFamily& family) {
       }
       read_completely(s, shape.offset, shape.count, shape.room, shape.lengths);
     });
+  family.must("segments-of-several-handles", "8166-3.4.6-b 8166-3.4.6-c",
+              "READ of 3,000 bytes into segments of 1,000, 1,500, 2,000 and 500 bytes, each with another handle",
+              "the data in the chunk; each segment comes back with its handle and offset", read_with_several_handles);
   family.robust("segments-of-nothing", "", "READ of 2,000 bytes into segments of 0, 1,000, 0 and 1,000 bytes",
                 "the data in the segments that have room", [](Session& s) {
                   read_completely(s, 0, 2000, 2000, {0, 1000, 0, 1000});
