@@ -2,7 +2,10 @@
 // Enhanced connection setup (RFC 6581): read depths, and the message that makes a connection ready (RTR).
 #include <fmt/format.h>
 
+#include <deque>
+
 #include "families.hpp"
+#include "rpcrdma/conform/codec/header.hpp"
 
 namespace rpcrdma::conform::iwarp {
 namespace {
@@ -119,6 +122,66 @@ void add_depths(IwarpFamily& family) {
               });
 }
 
+ReadRequest decode_read_request(View payload) {
+  In in(payload);
+  return {in.u32(), in.u64(), in.u32(), in.u32(), in.u64()};
+}
+
+/// A long call of NULL in segments of four bytes, each with a handle of its own, so that the responder needs a Read for
+/// each. Read Requests stay unanswered until no more of them arrive, and are then answered one by one.
+void reads_within(Peer& peer, std::uint16_t ird) {
+  constexpr std::uint32_t kFirstHandle = 0x0C0F0000, kSize = 4;
+  Enhanced word;
+  word.ird = ird;
+  const Reply reply = start(peer, word, true);
+  if (reply.enhanced->ord == 0) Record::skip("the responder sends no Reads");
+  const Bytes call = peer.null_call();
+  const View message = View(call).subspan(kFixedHeader);
+  RdmaHeader header;
+  header.xid = In(call).u32();
+  header.procedure = kNomsg;
+  for (std::uint32_t i = 0; i < message.size() / kSize; ++i)
+    header.lists.reads.push_back({0, {kFirstHandle + i, kSize, 0}});
+  Untagged send;
+  send.msn = peer.next_msn();
+  peer.segment(send, conform::encode(header));
+
+  std::deque<ReadRequest> unanswered;
+  const auto receive = [&] {
+    unanswered.push_back(decode_read_request(peer.expect(kReadRequest).payload()));
+    Record::expect(unanswered.size() <= ird, fmt::format("{} Read Requests at a time", unanswered.size()));
+  };
+  receive();
+  while (peer.speaks_soon()) receive();
+  for (std::size_t read = 0; read < message.size();) {
+    if (unanswered.empty()) receive();
+    const ReadRequest request = unanswered.front();
+    unanswered.pop_front();
+    const std::uint32_t index = request.source - kFirstHandle;
+    Record::expect(index < header.lists.reads.size() && request.source_offset <= kSize &&
+                       request.size <= kSize - request.source_offset,
+                   fmt::format("a Read of {} bytes at {:#x} of handle {:#x}, which the call does not offer",
+                               request.size, request.source_offset, request.source));
+    Tagged response;
+    response.opcode = kReadResponse;
+    response.stag = request.sink;
+    response.offset = request.sink_offset;
+    peer.segment(response, message.subspan(index * kSize + request.source_offset, request.size));
+    read += request.size;
+  }
+  peer.expect_answer();
+}
+
+void add_outstanding(IwarpFamily& family) {
+  for (const std::uint16_t ird : {std::uint16_t{1}, std::uint16_t{4}})
+    family.must(fmt::format("reads-within-ird-{}", ird), "5040-6.1-b 6581-9.1-b",
+                fmt::format("an enhanced Request with IRD {}, then a long call in 10 segments; Read Requests are not "
+                            "answered while more arrive",
+                            ird),
+                fmt::format("{} Read Requests at most are unanswered at a time; the call is answered", ird),
+                [ird](Peer& peer) { reads_within(peer, ird); });
+}
+
 struct Kind {
   const char* name;
   bool Enhanced::*bit;
@@ -190,6 +253,7 @@ void add_enhanced(const MakeFamily& make) {
   auto family = make("enhanced");
   add_enhanced_replies(family);
   add_depths(family);
+  add_outstanding(family);
   add_ready(family);
 }
 
