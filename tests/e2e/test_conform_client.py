@@ -79,7 +79,8 @@ class BadClients(Tester):
 
     def test_a_good_one(self):
         done = self.conform(*self.only("headers/version-3", "names/parent", "read/count-below-the-data",
-                                       "connections/three-calls-each", "memory/read-after-the-reply", "always"),
+                                       "connections/three-calls-each", "memory/read-after-the-reply", "memory/write-after-the-reply",
+                                       "always"),
                             command=self.command("none"))
         self.assertEqual((done.returncode, self.failures(done)), (0, []), done.stdout.decode())
         self.assertEqual(int(SUMMARY.findall(done.stdout.decode())[0][3]), 0, "nothing is skipped")
@@ -96,6 +97,7 @@ class BadClients(Tester):
         self.fails("obeys-count", "read/count-below-the-data", "reports success, but files are damaged or missing: {dir}/", 0)
         self.fails("reconnects", "connections/three-calls-each", "the command retries without end: ", 0)
         self.fails("keeps-memory", "memory/read-after-the-reply", "the Read chunk of an earlier call can be read", 1)
+        self.fails("keeps-memory", "memory/write-after-the-reply", "the Write chunk of an earlier call can be written", 1)
 
     def test_what_it_sends(self):
         self.fails("msgp", "always/no-msgp", "messages break the rule; the first: without a fault: ", 1)

@@ -7,22 +7,27 @@ namespace rpcrdma::conform::client {
 namespace {
 
 /// `when` chooses a call, and `choose` a segment of it. When the second call after that one arrives, `access` uses the
-/// segment.
+/// segment. The access must end the connection: if another call arrives on it, it has been allowed, and `allowed` is
+/// reported.
 void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choose,
-               std::function<void(Link&, const RdmaSegment&)> access) {
+               std::function<void(Link&, const RdmaSegment&)> access, const char* allowed) {
   struct Later {
     std::optional<RdmaSegment> segment;
     Link* link = nullptr;
     std::size_t number = 0;
+    bool used = false;
   };
   const auto later = std::make_shared<Later>();
   t.setup().credits = 1;
   t.setup().private_data = encode(PrivateData{});  // without R, the client itself invalidates
   t.observe([=, &t](Link& link, const Call& call) {
-    if (later->segment && later->link == &link && call.number == later->number + 2) {
+    if (later->used) {
+      if (later->link == &link) t.broken(allowed);
+    } else if (later->segment && later->link == &link && call.number == later->number + 2) {
+      later->used = true;
       t.happened();
       access(link, *later->segment);
-    } else if (!later->segment && when(call)) {
+    } else if (!later->segment && when(call) && choose(call).length != 0) {
       *later = {choose(call), &link, call.number};
     }
   });
@@ -52,18 +57,20 @@ void add_memory(const MakeFamily& make) {
   const char* const protects = "the access is refused; if the connection ends, the command connects again, or fails";
   family.must("read-after-the-reply", "8166-3.4.5.1-a 8166-4.4.1-a",
               "an RDMA Read of a Read chunk two calls after the reply", protects, [](Trial& t) {
-                use_later(t, with_read_chunk(), read_segment,
-                          must_not_read(t, "the Read chunk of an earlier call can be read"));
+                const char* const allowed = "the Read chunk of an earlier call can be read";
+                use_later(t, with_read_chunk(), read_segment, must_not_read(t, allowed), allowed);
                 t.stays_intact();
               });
   family.must("write-after-the-reply", "8166-4.4.1-a 8166-4.4.1-b",
               "an RDMA Write into a Write chunk two calls after the reply", protects, [](Trial& t) {
-                use_later(t, with_write_chunk(), write_segment, write_garbage);
+                use_later(t, with_write_chunk(), write_segment, write_garbage,
+                          "the Write chunk of an earlier call can be written");
                 t.stays_intact();
               });
   family.must("write-after-a-long-reply", "8166-4.4.1-a 8166-4.4.1-b",
               "an RDMA Write into a Reply chunk two calls after the reply", protects, [](Trial& t) {
-                use_later(t, with_reply_chunk(), reply_segment, write_garbage);
+                use_later(t, with_reply_chunk(), reply_segment, write_garbage,
+                          "the Reply chunk of an earlier call can be written");
                 t.stays_intact();
               });
   const auto at_once = [&](const char* name, const char* sends, When when,
