@@ -52,7 +52,7 @@ class FileWorker {
   boost::asio::awaitable<void> list();
 
   void begin(std::string_view what, std::string_view name);
-  /// `already`: the status of an operation that runs a second time.
+  /// `already`: the error with which a resent operation fails if its first execution succeeded.
   Outcome end(error_code status, error_code already);
   void check_memory(const memory::RegisteredBuffer& memory);
   void doubt(const std::string& name);

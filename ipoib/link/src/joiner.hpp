@@ -37,7 +37,7 @@ class Joiner {
   bool append(const Joinable& next) noexcept;
   /// Whether no further packet can be appended.
   bool full() const noexcept { return full_; }
-  /// The packet that stands for the joined ones; valid until the next call that changes this object. Requires !empty().
+  /// The parts of the joined packet; valid until the next call that changes this object. Requires !empty().
   std::span<const Octets> parts() noexcept;
   Offload offload() const noexcept;
   void clear() noexcept { count_ = 0; }

@@ -65,9 +65,9 @@ device_goes_at_work() {
   rm /run/piece /srv/ours/piece
 }
 
-# siw counts registered memory against the limit of locked memory for root as well. A server without the right to raise
-# the usual limit of 8 MiB logs this at its start. It answers calls that do not fit with JUKEBOX, and logs them once a
-# minute for each thread.
+# siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the
+# usual limit of 8 MiB warns of the limit at its start. If it cannot register memory for a call, it answers JUKEBOX.
+# Each thread logs such calls once a minute.
 part_memory() {
   local url="nfs://$address:20050/ours" i copies=() client="timeout $patience $bin/rpcrdma-nfs --fabric verbs"
   : >/run/nfsd.err

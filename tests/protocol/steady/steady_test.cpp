@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kWarming = 200;
 constexpr std::uint32_t kCalls = 200;
-/// The bytes that a call may copy: headers and arguments, a few times on each side.
+/// The bytes that a call may copy: each side may copy the headers and the arguments a few times.
 constexpr std::uint64_t kOwnOctets = 4096;
 
 struct Load {

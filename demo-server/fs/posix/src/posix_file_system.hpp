@@ -157,7 +157,8 @@ class PosixFileSystem final : public FileSystem {
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
 
-  /// Writes all names and attributes to the disk, and with syncfs(2) all data.
+  /// Writes all names and attributes to the disk. Uses syncfs(2), which also writes all data, unless the file system can
+  /// write names and attributes alone.
   Status flush_all();
   Watched watch(const NodeStat& stat);
   Status flush(const NodeFd& fd, FileType type, Watched watched, bool for_data = false);

@@ -98,7 +98,7 @@ error_code VerbsQueuePair::accept() {
 }
 
 void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
-  log_.debug("{}, status {}", rdma_event_str(event.type), event.status);
+  log_.debug("librdmacm event {}, status {}", rdma_event_str(event.type), event.status);
   error_code error;
   switch (event.type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:

@@ -30,8 +30,8 @@ enum class LoopbackOperation : std::uint8_t {
   register_memory,
   listen,
   make_queue_pair,
-  connect,  ///< start() of a connector: on_disconnected follows
-  accept,   ///< start() of an acceptor: on_disconnected follows on both sides
+  connect,  ///< start() of a connector: on_disconnected reports the error
+  accept,   ///< start() of an acceptor: on_disconnected reports the error; the connector reports handshake_failed
   make_window,
   post_receive,
   post_send,
