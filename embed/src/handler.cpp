@@ -8,10 +8,13 @@ void report(const Log& log, const LogSubject& about, const rpc::ProcedureInfo& p
   try {
     std::rethrow_exception(thrown);
   } catch (const std::exception& failed) {
-    log.about(about).error("procedure {}: the handler threw: {}; an unanswered call gets SYSTEM_ERR", procedure.name,
-                           failed.what());
+    log.about(about).error(
+        "procedure {}: the handler threw an exception: {}; if it had not answered the call, the reply is SYSTEM_ERR",
+        procedure.name, failed.what());
   } catch (...) {
-    log.about(about).error("procedure {}: the handler threw; an unanswered call gets SYSTEM_ERR", procedure.name);
+    log.about(about).error(
+        "procedure {}: the handler threw an exception; if it had not answered the call, the reply is SYSTEM_ERR",
+        procedure.name);
   }
 }
 

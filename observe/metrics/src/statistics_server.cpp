@@ -33,7 +33,7 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 using Request = http::request<http::empty_body>;
 using Response = http::response<http::string_body>;
 
-/// One connection, in the list of its server, in the order of their last requests.
+/// One connection. The server lists its connections in the order of their last requests.
 struct Session {
   explicit Session(tcp::socket socket) : stream(std::move(socket)) {}
   beast::tcp_stream stream;

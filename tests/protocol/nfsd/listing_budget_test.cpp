@@ -9,7 +9,7 @@ namespace {
 
 class ListingBudget : public Served {
  protected:
-  /// A READDIRPLUS of the largest size that is in progress.
+  /// A READDIRPLUS call in progress. It asks for the largest reply that the server sends.
   struct InProgress {
     bool done = false;
     nfsstat3 status = NFS3_OK;

@@ -94,7 +94,7 @@ constexpr bool wraps(std::uint64_t offset, std::uint64_t length) noexcept {
   return length != 0 && offset + (length - 1) < offset;
 }
 
-/// The access to an exposed range that the peer has.
+/// What the peer may do with an exposed range.
 enum class Access : std::uint8_t { remote_read, remote_write };
 
 /// A registration of memory with the provider. The memory belongs to the caller and must outlive the registration. No
@@ -155,7 +155,7 @@ struct ReadDepths {
 
 /// The properties of a connection.
 struct ConnectionInfo {
-  /// Names the connection in log lines and statistics: unique in the process. 0: it has none.
+  /// The number of the connection in log lines and statistics, unique in the process; 0 if it has none.
   std::uint64_t number = 0;
   std::string_view fabric;              ///< the name of the provider, "tcp" for plain TCP: a literal
   Endpoint local;                       ///< this side's address
