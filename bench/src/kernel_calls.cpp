@@ -29,7 +29,8 @@ std::string read_id() {
   return text;
 }
 
-/// Reads the ID in a child process. If tracefs is not mounted, the child mounts it in a mount namespace of its own.
+/// Reads the ID of the tracepoint in a child process. If tracefs is not mounted, the child mounts it in a mount
+/// namespace of its own.
 std::optional<std::uint64_t> event_id() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;

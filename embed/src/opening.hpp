@@ -22,7 +22,7 @@ struct Backend {
 struct Target {
   Address address;
   ClientOptions options;
-  const rpc::ProcedureInfo* procedure = nullptr;  // tells rpcbind the program; null before the first call
+  const rpc::ProcedureInfo* procedure = nullptr;  // its program is looked up in rpcbind; null before the first call
 };
 
 /// Finds and opens the server that `target` names. Throws if cancelled. On the thread of `context`; for `loop`, see

@@ -373,7 +373,7 @@ class Streams(Case):
         server.sendall(frame)
         self.assertEqual(exactly(client, len(frame)), frame)
         self.assertEqual(exactly(server, len(frame)), frame)
-        wait_until(lambda: "to-server released by the other direction" in self.one.log(), "the log line about the release")
+        wait_until(lambda: "direction to-server: the hold ended" in self.one.log(), "the log line about the release")
 
     def test_a_peer_that_does_not_read_costs_no_memory(self):
         """The proxy stops reading from one side while the other side does not read."""

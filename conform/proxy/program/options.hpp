@@ -16,7 +16,7 @@ struct Options {
   LogFormat log_format = LogFormat::text;
 };
 
-/// Nothing if the program must exit with `status`; errors in the command line have been reported.
+/// Returns nothing if the program must exit with `status`; errors in the command line have been reported.
 std::optional<Options> parse_options(int argc, const char* const* argv, int& status);
 
 }  // namespace rpcrdma::proxy

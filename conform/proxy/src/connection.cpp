@@ -122,7 +122,7 @@ asio::awaitable<Connection::More> Connection::receive(Half& half) {
   half.held += got;
   if (!failed) co_return More::yes;
   if (failed != asio::error::eof && !closed_) {
-    log_.debug("connection {}: {}: {}", number_, name_of(half.side), failed.message());
+    log_.debug("connection {}: direction {}: {}", number_, name_of(half.side), failed.message());
     close(true);
   }
   co_return More::no;
@@ -228,7 +228,8 @@ asio::awaitable<void> Connection::hold(Half& half, const Rule& rule) {
   if (rule.bytes != 0) half.release = other(half).passed + rule.bytes;
   const bool released = co_await wait(half, rule.time);
   if (released && !closed_)
-    log_.debug("connection {}: {} released by the other direction", number_, name_of(half.side));
+    log_.debug("connection {}: direction {}: the hold ended after bytes in the other direction", number_,
+               name_of(half.side));
   half.release.reset();
 }
 

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::sim {
 
-/// Nothing if the program must exit with `status`; errors in the command line have been reported.
+/// Returns nothing if the program must exit with `status`; errors in the command line have been reported.
 std::optional<HuntOptions> parse_options(int argc, const char* const* argv, int& status);
 
 }  // namespace rpcrdma::sim

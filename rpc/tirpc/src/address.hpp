@@ -26,12 +26,12 @@ struct Target {
 /// Returns nothing if `text` has another form.
 std::optional<Target> parse_target(std::string_view text);
 
-/// The choice that the option rdma_version names; null means version one. Nothing for other text.
+/// The choice that the option rdma_version names; null means version one. Returns nothing for other text.
 inline std::optional<transport::VersionChoice> version_of(const char* name) noexcept {
   return name == nullptr ? transport::VersionChoice::one : transport::parse_version(name);
 }
 
-/// The value of the option poll; null means "auto". Nothing for other text.
+/// The value of the option poll; null means "auto". Returns nothing for other text.
 inline std::optional<Polling> polling_of(const char* text) noexcept {
   return text == nullptr ? Polling{} : parse_polling(text);
 }

@@ -498,7 +498,7 @@ TEST_F(Exchanges, ShrinkWhenIdle) {
   calls(2, large_call());
 }
 
-// A server whose receives use much memory offers to an idle client to make them smaller; the client requests that.
+// A server whose receives use much memory offers smaller receives to an idle client. The client then requests them.
 TEST_F(Exchanges, ShrinkWhenMemoryIsShort) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;

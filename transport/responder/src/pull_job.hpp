@@ -13,7 +13,7 @@ class CallImpl;
 /// Reads one chunk. The segments, the destination and the send credits determine the number of RDMA Reads and rounds.
 class PullJob final : public fabric::WorkContext, public UnitWaiter {
  public:
-  /// Reads `segments` from `offset` on. They stay unchanged until the job ends by CallImpl::pulled().
+  /// Reads `segments` from `offset` on. They must not change until the job ends and calls CallImpl::pulled().
   void start(CallImpl& call, std::size_t item, std::span<const BufferRef> destination,
              std::span<const Segment> segments, IncomingCall::Handler handler, std::uint32_t offset = 0);
   std::size_t item() const noexcept { return item_; }

@@ -6,8 +6,8 @@
 
 namespace rpcrdma::cli {
 
-/// Parses ADDR:PORT. ADDR is numeric, and in brackets if it is an IPv6 address; PORT may be 0. Nothing for other text;
-/// host names are not resolved.
+/// Parses ADDR:PORT. ADDR is numeric, and in brackets if it is an IPv6 address; PORT may be 0. Returns nothing
+/// for other text; host names are not resolved.
 std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text);
 
 }  // namespace rpcrdma::cli

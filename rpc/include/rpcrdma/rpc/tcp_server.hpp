@@ -78,7 +78,7 @@ class RPCRDMA_EXPORT TcpServer {
     std::uint64_t accepted = 0;     ///< connections accepted
     std::uint64_t refused = 0;      ///< connections closed at once because of a limit
     std::uint64_t calls = 0;        ///< calls received
-    std::uint64_t failed = 0;       ///< connections that had ended before they were looked at
+    std::uint64_t failed = 0;       ///< connections that ended before they could be passed to a worker
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;

@@ -25,8 +25,8 @@ class Locator {
   /// The key of an object that has just been found as `name` in the directory `parent`. Without a name, remembers no
   /// place.
   virtual StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
-  /// The key of the object `name` in `directory`, which had the attributes `stat` a moment before; without opening it.
-  /// Nothing if this is not possible, or if the name leads to an object with another number now.
+  /// The key of the object `name` in `directory`, which had the attributes `stat` a moment before. Does not open it.
+  /// Returns nothing if this is not possible, or if the name leads to an object with another number now.
   virtual std::optional<NodeKey> key_at(int /*directory*/, std::string_view /*name*/, const NodeStat& /*stat*/) {
     return std::nullopt;
   }

@@ -99,9 +99,9 @@ class SendSide {
   // Positions in the ring: head <= sent_ <= cursor_ <= submitted_ <= tail, except that a work request that is done may
   // leave the ring before sent_ passes it.
   Ring<Work> works_;
-  std::uint64_t sent_ = 0;       // all work before it has been written to the socket
+  std::uint64_t sent_ = 0;       // all work before this position has been written to the socket
   std::uint64_t cursor_ = 0;     // the work request that is being cut into frames
-  std::uint64_t submitted_ = 0;  // all work before it may be sent
+  std::uint64_t submitted_ = 0;  // all work before this position may be sent
   std::uint32_t slots_ = 0;
   Ring<std::uint64_t> reads_;           // Reads that await their Response
   std::uint32_t unanswered_reads_ = 0;  // Reads of the user, posted and not complete

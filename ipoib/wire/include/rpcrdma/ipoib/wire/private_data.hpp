@@ -55,8 +55,8 @@ std::array<std::byte, kExtendedPrivateDataSize> encode(const PrivateData& data) 
 /// Returns nothing if `received` has less than eight bytes.
 std::optional<PrivateData> decode_private_data(Octets received) noexcept;
 
-/// The largest packet on a connection between two sides with these Receive MTUs (RFC 4755 section 5.1). Nothing if one
-/// of them has no room after the encapsulation header.
+/// The largest packet on a connection between two sides with these Receive MTUs (RFC 4755 section 5.1). Returns
+/// nothing if one of them has no room after the encapsulation header.
 std::optional<std::uint32_t> connection_mtu(std::uint32_t own_receive_mtu, std::uint32_t peer_receive_mtu) noexcept;
 
 }  // namespace rpcrdma::ipoib
