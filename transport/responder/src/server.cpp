@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Listeners and the count of connections belong to the first worker's thread. It admits a request, and
-// passes it to the workers in turn.
+// Operation. Listeners and the count of connections belong to the first worker's thread. That thread admits connection
+// requests, and passes them to the workers in turn.
 // Ownership. The functions that are posted between threads share the state; ~Server destroys it.
 // Errors. A connection beyond a limit replaces a connection that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>

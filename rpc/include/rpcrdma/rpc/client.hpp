@@ -28,7 +28,7 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
   /// If set, calls may be made and cancelled on any thread. Each call then takes a lock, and a call made on a thread
   /// other than the io_context's is posted. The object must keep the io_context alive; the client holds a reference to
-  /// it as long as it may use the io_context.
+  /// the object as long as the client may use the io_context.
   std::shared_ptr<void> context_owner{};
 };
 

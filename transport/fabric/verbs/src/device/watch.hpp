@@ -15,7 +15,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
  protected:
   explicit Watch(boost::asio::io_context& context) : descriptor_(context) {}
   virtual ~Watch() = default;
-  /// Handles the pending events, or a fixed number of them.
+  /// Handles the pending events, but at most a fixed number in one call.
   virtual void drain() noexcept = 0;
   /// Starts to wait on `descriptor`, and makes it non-blocking. The descriptor belongs to the caller, which must call
   /// release() before it closes the descriptor.
