@@ -208,7 +208,8 @@ void Service::list(In& in, Out& out, bool plus) {
   const bool good = directory && directory->type == nfs::kDirectory;
   post_op(out.u32(good ? nfs::kOk : directory ? nfs::kNotdir : nfs::kStale), directory);
   if (!good) return;
-  constexpr std::uint32_t kHead = 128, kMost = 16384;  // bytes of a reply without entries; of the largest page
+  // Bytes: kHead for a reply without entries, kMost for the largest page.
+  constexpr std::uint32_t kHead = 128, kMost = 16384;
   Listing page = page_of(*directory, cookie, std::min(room, kMost) - std::min(room, kHead), plus);
   hooks_.listing(page);
   out.u64(page.verifier);

@@ -442,8 +442,8 @@ class SilentServer : public HostileServer {
     EXPECT_TRUE(sides.wait([&] { return over; }));
     EXPECT_EQ(failed, expected) << failed.message();
   }
-  /// Replies to more calls than the client has credits: this shows that the server has received the request before
-  /// them.
+  /// Replies to more calls than the client has credits. The replies show the client that the server has received the
+  /// request, which the client sent before these calls.
   void prove_arrival() {
     for (int i = 0; i < 4; ++i) call();
     EXPECT_EQ(client->exchange().characteristics().refused, 0u);

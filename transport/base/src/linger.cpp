@@ -10,9 +10,9 @@ namespace {
 
 /// The most waits of one handler.
 constexpr unsigned kWaits = 4;
-/// A connection counts as the only active one when this many handlers in a row belong to it.
+/// A connection counts as the only active one when this many consecutive handlers belong to it.
 constexpr unsigned kAlone = 16;
-/// The most handlers in a row that do not wait because earlier waits found nothing.
+/// The most consecutive handlers that skip the wait after a wait that found nothing.
 constexpr unsigned kLongestRest = 1023;
 
 }  // namespace

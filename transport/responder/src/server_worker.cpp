@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Accepts connections that were admitted, and serves them. Draining closes each connection when its last
-// call is over, and the remaining connections at the deadline. It is complete when every call has ended.
+// call is over, and the remaining connections at the deadline. Draining is complete when every call has ended.
 // Ownership. A worker owns its connections and, through the service, its calls. Posted functions keep the worker alive,
 // and check whether it has been destroyed.
 // Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted, because its

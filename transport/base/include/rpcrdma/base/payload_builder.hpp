@@ -34,7 +34,8 @@ enum class BuildFailure : std::uint8_t {
 /// reference. Failure is sticky, as in Writer. One thread.
 class RPCRDMA_EXPORT PayloadBuilder {
  public:
-  /// Starts a new message in `first`. `memory` (may be null) lends more; it must outlive the message.
+  /// Starts a new message in `first`. `memory` (may be null) provides more when `first` is full; it must
+  /// outlive the message.
   void start(BufferRef first, PayloadMemory* memory) noexcept;
 
   bool ok() const noexcept { return failure_ == BuildFailure::none; }
