@@ -183,7 +183,8 @@ void ServerCallState::send(const PayloadBuilder& message) noexcept {
   call_->send([this](error_code status) { sent(status); });
 }
 
-/// Encodes the reply in separate memory, for repeated calls, if the transport has no memory for it.
+/// Encodes the reply for the duplicate request cache, in memory of its own, if it was not encoded in the transport's
+/// memory.
 std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   BlockMemory memory;
   PayloadBuilder message;

@@ -24,7 +24,7 @@ class FileData {
   std::uint64_t missing(std::uint64_t offset, std::uint32_t count) const noexcept;
   /// Appends the parts that hold [offset, offset + count) to `out`; the range lies within the file.
   void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
-  /// Makes `run` the content at `offset`; takes its pages.
+  /// Makes `run` the content at `offset`, and moves the pages out of `run`.
   void replace(std::uint64_t offset, PageRun& run);
   /// Returns false if a page that is being sent must be copied and no page is free.
   bool resize(std::uint64_t size);

@@ -17,7 +17,7 @@ class PagedData {
   /// pages.
   virtual Status prepare_write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                                PageRun& out) = 0;
-  /// Makes `run` the content of the file at `offset`, atomically; takes its pages.
+  /// Makes `run` the content of the file at `offset`, atomically. Moves the pages out of `run`.
   virtual WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun& run, Stable stable) = 0;
 
  protected:
