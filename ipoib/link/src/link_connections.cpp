@@ -134,7 +134,7 @@ void LinkState::refuse(std::unique_ptr<fabric::ConnectionRequest> request, Refus
   ++counter;
   const ConnectionLimits own = limits();
   const PrivateData data{own.qpn, own.receive_mtu, Extension{.refusal = why, .credits = own.depth}};
-  log_.about(request->info().subject()).debug("ipoib: request refused: {}", own_reason(why));
+  log_.about(request->info().subject()).debug("ipoib: connection request refused: {}", own_reason(why));
   const auto bytes = encode(data);
   fabric_.reject(std::move(request), Octets(bytes).first(encoded_size(data)));
 }

@@ -155,9 +155,9 @@ error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& 
       window->set_idle();
     result.invalidated = key;
   } else if (says_invalidated(completion)) {
-    // The peer may invalidate windows only: the R flag is set only where the device has windows (RFC 8797 section 4.1).
-    // If the device lets the peer invalidate any other key, that key belongs to another connection or to work of this
-    // side. After the end of the connection, however, its windows may be destroyed before the message is collected.
+    // The peer may invalidate only the windows of this connection: the R flag is set only if the device has windows
+    // (RFC 8797 section 4.1). Any other key belongs to another connection or to work of this side. There is one
+    // exception: after the end of the connection, its windows may be destroyed before this message is collected.
     if (state_ != State::ended) return violation("the peer invalidated memory that is not exposed to it");
     result.invalidated = key;
   }

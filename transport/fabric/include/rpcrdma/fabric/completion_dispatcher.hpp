@@ -8,8 +8,8 @@
 // wake() post it.
 //
 // Ownership. Contexts and events belong to the user. A callback may quiesce the queue pair, but not destroy it; the
-// object that owns the dispatcher therefore exists until run() returns. Before the callback of a work request runs, its
-// slots are returned to the counter of its queue, so that the callback can post again.
+// object that owns the dispatcher therefore outlives run(). Before the callback of a work request runs, its slots are
+// returned to the counter of its queue, so that the callback can post again.
 //
 // Error handling. The dispatcher cannot fail; each completion or end carries a status. The ring grows to the bound
 // given to reserve() and does not shrink: in the steady state nothing allocates.
