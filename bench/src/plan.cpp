@@ -163,7 +163,7 @@ std::vector<Comparison> standard_plan() {
                            Case{"tirpc_door_write_1m", "MB/s", write, kMebi, 1}}) {
     plan.push_back({door, Who::tirpc_door, {tirpc_tcp(door)}});
   }
-  const Case stable{"tirpc_door_write_1m_stable", "MB/s", write, kMebi, 1};  // with stable_opaques
+  const Case stable{"tirpc_door_write_1m_stable", "MB/s", write, kMebi, 1};  // uses stable_opaques
   plan.push_back({stable, Who::tirpc_door_stable, {tirpc_tcp(stable)}});
   plan.push_back({{"hello", "us", null}, Who::hello, {ours(null_rtt)}});
   const Case setups{"setup", "1/s", setup};

@@ -36,12 +36,12 @@ struct Case {
   std::string name;
   std::string unit;  ///< "us": the median duration; "ms"; "1/s", "MB/s": a rate; "KiB"
   Operation operation = Operation::null;
-  std::uint32_t bytes = 0;            ///< bulk bytes in one operation
-  std::uint32_t depth = 1;            ///< operations in flight, over all connections
-  std::uint32_t connections = 1;      ///< the calls are spread over these
-  std::uint32_t files = 0;            ///< in a tree
-  int rounds = 0;                     ///< with --quick only one; 0: the default number
-  std::chrono::milliseconds least{};  ///< that a round takes, also with --quick
+  std::uint32_t bytes = 0;        ///< bulk bytes in one operation
+  std::uint32_t depth = 1;        ///< operations in flight, over all connections
+  std::uint32_t connections = 1;  ///< the calls are spread over these
+  std::uint32_t files = 0;        ///< the number of files in a tree
+  int rounds = 0;                 ///< the number of rounds, except with --quick, which runs one; 0: the default number
+  std::chrono::milliseconds least{};  ///< the least time that a round takes, also with --quick
 };
 
 /// Thrown by the constructor of a subject that cannot run on this machine, or with these options.

@@ -21,7 +21,7 @@ struct Setting {
   bool statistics = false;                 ///< the NFS server serves them by HTTP, and a run requests them each second
   std::filesystem::path server_capture{};  ///< files to which one side captures its traffic; empty: none
   std::filesystem::path client_capture{};
-  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< of clients
+  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< option of clients
 
   Setting with(transport::VersionChoice of_client, transport::VersionChoice of_server) const {
     Setting other = *this;

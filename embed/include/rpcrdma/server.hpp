@@ -108,7 +108,7 @@ class RPCRDMA_EXPORT Server {
   /// What one listener has done.
   struct ListenerStatistics {
     Listener listener;                     ///< as in listeners()
-    transport::ListenerCounters counters;  ///< since start()
+    transport::ListenerCounters counters;  ///< totals since start()
   };
   /// Sums over all listeners and threads.
   struct Statistics {
@@ -122,7 +122,7 @@ class RPCRDMA_EXPORT Server {
     std::size_t receive_bytes = 0;       ///< bytes registered for the receives of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receive buffers
-    Runner::Counters waits{};            ///< of the event loops
+    Runner::Counters waits{};            ///< waits of the event loops
     std::vector<ListenerStatistics> listeners{};  ///< in the order of ServerOptions::listen
   };
   /// Sums over all listeners since start(). Any thread.

@@ -77,7 +77,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   std::vector<std::shared_ptr<Connection>> connections_;
 
   std::thread thread_;
-  std::chrono::microseconds interval_;  // of the thread, between two looks for records
+  std::chrono::microseconds interval_;  // how long the thread sleeps before it looks for records again
   FileWriter file_;                     // used by the thread
 };
 

@@ -109,7 +109,7 @@ Writer put_headers(Connection& connection, const TcpHeader& header, std::uint64_
   const auto tcp_length = static_cast<std::uint32_t>(packet.size() - common.ip);
   const std::uint32_t acknowledged = (header.flags & kAck) != 0 ? header.acknowledged : 0;
   const auto flags = static_cast<std::uint16_t>(words << 12 | header.flags);
-  std::memcpy(packet.data(), common.bytes.data(), common.ip + 4);  // with the ports
+  std::memcpy(packet.data(), common.bytes.data(), common.ip + 4);  // the IP header and the ports
   if (common.ip == kIpv4Header) {
     put16(packet.data() + 2, packet.size());
     put16(packet.data() + 10, checksum(common.ip_sum + packet.size()));

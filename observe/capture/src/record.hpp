@@ -15,8 +15,8 @@ namespace rpcrdma::capture {
 struct SegmentHeaders {
   std::array<std::byte, 44> bytes{};  ///< the IP header, without length and checksum, and the ports
   std::size_t ip = 0;                 ///< the size of the IP header; 0: not made yet
-  std::uint64_t ip_sum = 0;           ///< of the words of an IPv4 header
-  std::uint64_t tcp_sum = 0;          ///< of the words of the pseudo-header and of the ports
+  std::uint64_t ip_sum = 0;           ///< sum of the words of an IPv4 header
+  std::uint64_t tcp_sum = 0;          ///< sum of the words of the pseudo-header and of the ports
 };
 
 /// What the writer knows of a connection: made when the connection is established, refused or has failed, and constant
@@ -32,10 +32,10 @@ struct Connection {
   std::vector<std::byte> reply_data;    ///< private data of the acceptor
   std::string remark;                   ///< a comment on the SYN, in each file
   std::atomic<bool> ended{false};       ///< set by the producer after its last record
-  // The writer's:
+  // Members that only the writer uses:
   std::uint64_t shown_in = 0;             ///< number of the last file that shows the opening
   std::uint64_t run = 0;                  ///< number of the last run (Core::runs_) in which a frame was written
-  std::uint16_t window = 65535;           ///< in the last frame
+  std::uint16_t window = 65535;           ///< the TCP window in the last frame
   std::array<SegmentHeaders, 2> headers;  ///< by direction
 };
 

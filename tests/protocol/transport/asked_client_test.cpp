@@ -88,7 +88,8 @@ class AskedClient : public HostileClient {
       EXPECT_EQ(of.receive_buffer_size, transport::Disposition::pending);
     });
   }
-  /// Makes more calls than the server grants credits: this shows that the client has received the request before them.
+  /// Makes more calls than the server grants credits. The calls show the server that the client has received the
+  /// request, which the server sent before their replies.
   void prove_arrival() {
     for (int i = 0; i < 4; ++i) is_sent_inline(0);
   }

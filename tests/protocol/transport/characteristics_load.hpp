@@ -23,7 +23,7 @@ Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed);
 class RandomChanges {
  public:
   explicit RandomChanges(std::mt19937& random) noexcept : random_(random) {}
-  /// Requests a change from the peer, or changes this side.
+  /// Requests a random change from the peer, or changes a characteristic of this side.
   void ask(transport::CharacteristicsExchange& exchange);
   std::uint64_t asked() const noexcept { return asked_; }
   std::uint64_t answered() const noexcept { return answered_; }

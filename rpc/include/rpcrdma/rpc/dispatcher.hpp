@@ -30,7 +30,7 @@ class RPCRDMA_EXPORT Registration {
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
-  CallLog* log = nullptr;                        ///< of the dispatcher, which sets it
+  CallLog* log = nullptr;                        ///< the log of the dispatcher, which sets this pointer
   /// Made when the procedure is called for the first time; null until then.
   const ProcedureStatistics* statistics() const noexcept { return statistics_.get(); }
 

@@ -14,14 +14,14 @@ namespace rpcrdma {
 /// On one thread.
 class LogLimit {
  public:
-  using Clock = std::chrono::steady_clock;            ///< of the periods
+  using Clock = std::chrono::steady_clock;            ///< measures the periods
   static constexpr std::uint32_t kMost = 20;          ///< lines in a period about one group
   static constexpr std::size_t kGroups = 8;           ///< groups of peers
   static constexpr std::chrono::seconds kPeriod{10};  ///< begins with its first line
 
-  /// Whether a line may be written at `now` about a peer with the hash `peer`, which is that of its IPv4 address or of
-  /// the /64 prefix of its IPv6 address: then the number of lines about its group that have been left out since the
-  /// last one that was written.
+  /// Returns nothing if no line may be written at `now` about a peer with the hash `peer`, which is that of its IPv4
+  /// address or of the /64 prefix of its IPv6 address. Otherwise returns the number of lines about the peer's group that
+  /// have been left out since the last one that was written.
   std::optional<std::uint64_t> admit(Clock::time_point now, std::size_t peer = 0) noexcept {
     Group& group = groups_[peer % kGroups];
     if (group.written == 0 || now - group.begun >= kPeriod) {

@@ -52,8 +52,8 @@ StartupFrame make_rejection(const StartupFrame& request, Octets private_data);
 struct Conclusion {
   enum class Outcome : std::uint8_t {
     agreed,
-    rejected,   ///< by the peer's ULP
-    malformed,  ///< no valid answer to the Request: close
+    rejected,   ///< the peer's ULP rejected the connection
+    malformed,  ///< the Reply is no valid answer to the Request: close
     terminate,  ///< the Reply's terms cannot be met: send a Terminate with `error`, close
   };
   Outcome outcome = Outcome::agreed;

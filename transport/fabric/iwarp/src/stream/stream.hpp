@@ -120,7 +120,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   PostMemory read_memory_;   // for the handler of the pending read
   PostMemory write_memory_;  // for the handler that waits until the socket is writable
   Socket socket_;
-  std::uint64_t retransmissions_ = 0;     // when socket_ was given up
+  std::uint64_t retransmissions_ = 0;     // the count when the stream ended
   boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
   std::shared_ptr<Initiator> initiator_;  // while connecting
   std::unique_ptr<Request> request_;      // the request that an acceptor accepts, until accept()

@@ -61,7 +61,7 @@ RdmaHeader decode_header(View message, View& payload);
 struct PrivateData {
   std::uint8_t version = 1;
   std::uint8_t flags = 0;            ///< bit 0: remote invalidation
-  std::uint8_t send_size = 3;        ///< in units of 1,024 bytes, less one
+  std::uint8_t send_size = 3;        ///< the size in units of 1,024 bytes, minus one
   std::uint8_t receive_size = 3;     ///< like send_size
   std::uint32_t magic = 0xf6ab0e18;  ///< the format identifier
 };

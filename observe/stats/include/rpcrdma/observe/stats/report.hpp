@@ -39,7 +39,7 @@ struct FabricUse {
 /// One listener, for RDMA or plain TCP.
 struct Listener {
   std::string fabric;                    ///< "iwarp", "verbs" or "tcp"
-  transport::ListenerCounters counters;  ///< since it was made
+  transport::ListenerCounters counters;  ///< totals since the listener was made
   transport::Traffic traffic;            ///< sum over its connections, including those that have ended; zero over TCP
 };
 
@@ -59,7 +59,7 @@ struct Report {
   rpc::DuplicateCache::Counters duplicates;   ///< counters of the duplicate request cache
   Runner::Counters waits{};                   ///< waits of the event loops
   std::size_t descriptors = 0;                ///< open file descriptors of the process
-  std::chrono::steady_clock::duration age{};  ///< since the server was started
+  std::chrono::steady_clock::duration age{};  ///< the time since the server was started
 
   /// Adds the calls that `dispatcher` has served. On its thread.
   void add(const rpc::Dispatcher& dispatcher);
