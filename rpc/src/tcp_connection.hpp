@@ -50,7 +50,7 @@ class TcpConnection final : public TcpCallOwner,
   transport::ConnectionReport report(std::chrono::steady_clock::time_point now) const;
   /// Reads no more calls, and closes the connection once the calls being served have been answered.
   void drain() noexcept;
-  /// Ends the connection without a fault of the peer.
+  /// Ends the connection for a reason that is no fault of the peer.
   void close() noexcept { end({}); }
   /// Ends the connection; `why` is for the log.
   void end(error_code why) noexcept;

@@ -20,7 +20,7 @@ struct Reply {
 enum class End {
   closed,   ///< the peer closed it in order
   reset,    ///< the peer reset it
-  timeout,  ///< it has not ended
+  timeout,  ///< the stream has not ended in time
 };
 
 class Peer {

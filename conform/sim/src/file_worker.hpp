@@ -22,7 +22,7 @@ class FileWorker {
   FileWorker(Stage& stage, std::string directory, std::uint64_t seed, const fabric::LoopbackFabric& fabric)
       : stage_(stage), name_(std::move(directory)), random_(seed), fabric_(fabric) {}
 
-  /// Makes the directory below `root`, then the operations, until all are done or `lost` becomes true.
+  /// Makes the directory below `root`, and runs the operations until all are done or `lost` becomes true.
   boost::asio::awaitable<void> run(nfs::Client& client, nfs::FileHandle root, const bool& lost);
   /// Compares the directory with the model.
   void check(nfsd::FileSystem& files);

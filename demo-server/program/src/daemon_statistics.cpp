@@ -117,7 +117,7 @@ Checked<void> Daemon::listen_metrics() {
   return {};
 }
 
-/// After this, no statistics are gathered any more.
+/// Stops serving and gathering statistics.
 void Daemon::end_metrics() {
   metrics_context_.stop();
   if (metrics_thread_.joinable()) metrics_thread_.join();

@@ -153,7 +153,7 @@ class RPCRDMA_EXPORT Client {
     fabric::Endpoint server;                           ///< the address in use
     transport::Requester::Counters calls;              ///< the sum over all connections
     Runner::Counters waits{};                          ///< how the client's own thread has waited
-    transport::Traffic traffic;                        ///< as calls, but zero over TCP
+    transport::Traffic traffic;                        ///< the sum over all connections; zero over TCP
     std::vector<rpc::ProcedureStatistics> procedures;  ///< of the procedures called so far
     /// The characteristics of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;

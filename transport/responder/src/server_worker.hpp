@@ -54,7 +54,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ServerOptions options_;
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
-  PeerLogLimits log_limits_;      // as receive_budget_
+  PeerLogLimits log_limits_;      // outlives the connections, which use it
   ReceiveBudget receive_budget_;  // outlives the calls, whose connections return their receives to it
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;

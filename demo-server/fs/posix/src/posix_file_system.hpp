@@ -70,7 +70,7 @@ class PosixFileSystem final : public FileSystem {
   struct Node {
     NodeFd fd;
     NodeStat stat;
-    std::uint64_t failures = 0;  ///< number of failed synchronizations so far, of a directory that is kept
+    std::uint64_t failures = 0;  ///< failed synchronizations so far, if the node is a directory kept open
   };
   /// The key and attributes of an object, for a reply.
   struct Found {
@@ -157,8 +157,8 @@ class PosixFileSystem final : public FileSystem {
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
 
-  /// Writes all names and attributes to the disk. Uses syncfs(2), which also writes all data, unless the file system can
-  /// write names and attributes alone.
+  /// Writes all names and attributes to the disk. Uses syncfs(2), which also writes all data, unless the file system
+  /// can write names and attributes alone.
   Status flush_all();
   Watched watch(const NodeStat& stat);
   Status flush(const NodeFd& fd, FileType type, Watched watched, bool for_data = false);

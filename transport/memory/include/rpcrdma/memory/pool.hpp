@@ -82,7 +82,7 @@ class RPCRDMA_EXPORT Pool {
   void trim() noexcept;
   /// The fabric with which the memory is registered.
   fabric::Fabric& fabric() noexcept { return fabric_; }
-  /// PoolOptions::max_octets.
+  /// The limit PoolOptions::max_octets.
   std::size_t max_octets() const noexcept { return options_.max_octets; }
   /// Bytes of the pool that a buffer of `size` occupies.
   static std::size_t footprint(std::uint32_t size) noexcept;

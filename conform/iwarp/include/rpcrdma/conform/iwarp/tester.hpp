@@ -13,13 +13,13 @@ namespace rpcrdma::conform {
 
 struct IwarpOptions {
   boost::asio::ip::tcp::endpoint peer;
-  std::uint32_t program = 100003, version = 3;  ///< whose NULL is called; any RPC reply will do
+  std::uint32_t program = 100003, version = 3;  ///< the program whose NULL is called; any RPC reply suffices
   /// Cases that do not concern the set-up begin with an enhanced Request of revision 2 (RFC 6581) instead of a Request
   /// of revision 1.
   bool enhanced = false;
-  std::chrono::milliseconds pause{0};         ///< between the Reply and the first FPDU
-  std::chrono::milliseconds patience{10000};  ///< for an answer of the responder
-  std::chrono::milliseconds stall{60000};     ///< for it to give up a connection on which the tester is silent
+  std::chrono::milliseconds pause{0};         ///< the wait between the Reply and the first FPDU
+  std::chrono::milliseconds patience{10000};  ///< how long to wait for an answer of the responder
+  std::chrono::milliseconds stall{60000};     ///< how long the responder may keep a connection of a silent tester
 };
 
 /// The tester. suite() needs no connection.
