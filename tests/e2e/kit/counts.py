@@ -157,7 +157,7 @@ class Counts:
         self.sizes["reply_size_bytes", frozenset(labels.items())][len(message) + in_chunks] += 1
         if accepted != rpc.SUCCESS:
             self.add("reply_errors_total", **labels)
-        elif status and which[0] == rpc.NFS and which[2] != 0:  # the server counts errors of NFS, not those of MNT
+        elif status and (which[0] == rpc.NFS or which[2] == 1):  # of MOUNT, only the result of MNT begins with a status
             self.add("failures_total", status=str(status), **labels)
         return None
 

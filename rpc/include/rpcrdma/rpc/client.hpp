@@ -149,18 +149,11 @@ class RPCRDMA_EXPORT Client {
                  if (slot.is_connected()) slot.clear();
                  Decoded<typename P::Result> reply;
                  if (!status) status = decode_kept<P>(*in, reply);
-                 if (!status) call->count_status(status_of<P>(*reply));
+                 if (!status) call->count_status(status_of(*reply));
                  asio::dispatch(work, [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
                    std::move(handler)(status, std::move(reply));
                  });
                });
-  }
-  template <Procedure P>
-  static std::uint32_t status_of(const typename P::Result& result) noexcept {
-    if constexpr (requires { static_cast<std::uint32_t>(result.status); })
-      return static_cast<std::uint32_t>(result.status);
-    else
-      return 0;
   }
   template <Procedure P>
   static error_code decode_kept(xdr::Decoder& in, Decoded<typename P::Result>& reply) noexcept {

@@ -51,6 +51,18 @@ constexpr std::uint64_t bound_of(T value) noexcept {
   return value < T{} ? 0 : saturated(static_cast<std::uint64_t>(value));
 }
 
+/// The error that a result carries: its member `status`, or `fhs_status` as in MOUNT (RFC 1813 section 5.2.1). 0 if it
+/// has no such member.
+template <class Result>
+std::uint32_t status_of(const Result& result) noexcept {
+  if constexpr (requires { static_cast<std::uint32_t>(result.status); })
+    return static_cast<std::uint32_t>(result.status);
+  else if constexpr (requires { static_cast<std::uint32_t>(result.fhs_status); })
+    return static_cast<std::uint32_t>(result.fhs_status);
+  else
+    return 0;
+}
+
 /// No arguments, or no results.
 struct Void {};
 /// The XDR routine of Void: no bytes.

@@ -123,12 +123,7 @@ class TypedServerCallState : public ServerCallState {
     args = {};
   }
   bool encode_result(xdr::Encoder& out) noexcept override { return out.encode(&P::xdr_result, result); }
-  std::uint32_t result_status() const noexcept override {
-    if constexpr (requires { static_cast<std::uint32_t>(result.status); })
-      return static_cast<std::uint32_t>(result.status);
-    else
-      return 0;
-  }
+  std::uint32_t result_status() const noexcept override { return status_of(result); }
 };
 
 /// Sends the reply message `message` for `call`. On the thread of the call's context().
