@@ -6,7 +6,7 @@ from kit import rpc
 from kit.chunked import Requester
 from kit.fabric import PEER
 from kit.flows import Header
-from kit.iwarp import READ_REQUEST, TERMINATE, WRITE
+from kit.iwarp import READ_REQUEST, WRITE
 from kit.rpc import call, header
 from kit.tcp import TcpPeer, record
 
@@ -51,7 +51,7 @@ class CountingPeer(_Client, Requester):
 
     def receive(self):
         message = super().receive()
-        if message is None or PEER != "iwarp" or message.opcode == TERMINATE:  # the server does not count its Terminate
+        if message is None or PEER != "iwarp":
             return message
         self.counts.add("iwarp_frames_total", direction="sent")
         if message.opcode == READ_REQUEST or (message.opcode == WRITE and message.last):

@@ -85,6 +85,7 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
     append(writer_, message);
     const std::vector<std::byte> frame = writer_.drain();
     last_words.insert(last_words.end(), frame.begin(), frame.end());
+    ++fabric_->counters.frames_sent;
   }
   end(why, Parting::farewell, std::move(last_words));
 }
