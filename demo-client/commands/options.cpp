@@ -108,8 +108,9 @@ void add_reading_commands(CLI::App& app, Options& options, Text& text) {
   add_url(get, text);
   add_local(get, text);
   CLI::App* stats =
-      command(app, options, "stats", "Show the statistics of a server since its start", "http://127.0.0.1:9110");
-  stats->add_flag("--json", options.json, "Print one JSON object instead of a table");
+      command(app, options, "stats", "Show the statistics of a server at intervals", "http://127.0.0.1:9110");
+  stats->add_flag("--once", options.once, "Print the totals since the start of the server, and end");
+  stats->add_flag("--json", options.json, "Print one JSON object for each interval instead of a table");
   stats->add_option("URL", text.url, "http://ADDR:PORT, the server's --metrics")->required()->type_name("");
 }
 

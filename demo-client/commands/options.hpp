@@ -38,6 +38,7 @@ struct Options {
   bool parents = false;
   bool symbolic = false;
   std::string statistics;     ///< stats: ADDR:PORT
+  bool once = false;          ///< stats: whether to print the totals and end
   bool json = false;          ///< stats: whether to print JSON
   std::uint32_t mode = 0;     ///< chmod: the new mode
   std::uint64_t size = 0;     ///< truncate: the new size, in bytes

@@ -4,17 +4,19 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 namespace rpcrdma::commands {
 
-int run_statistics(const std::string& address, bool json) {
-  const std::array<const char*, 6> arguments{"rpcrdma-top", "--once",        json ? "--json" : "--once",
-                                             "--",          address.c_str(), nullptr};
+int run_statistics(const std::string& address, bool once, bool json) {
+  std::vector<const char*> arguments{"rpcrdma-top"};
+  if (once) arguments.push_back("--once");
+  if (json) arguments.push_back("--json");
+  arguments.insert(arguments.end(), {"--", address.c_str(), nullptr});
   auto* const argv = const_cast<char* const*>(arguments.data());
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);

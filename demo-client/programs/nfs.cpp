@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   auto parsed = commands::parse_options(argc, argv);
   if (const auto* exit = std::get_if<commands::Exit>(&parsed)) return exit->status;
   Options& options = std::get<Options>(parsed);
-  if (options.command == "stats") return commands::run_statistics(options.statistics, options.json);
+  if (options.command == "stats") return commands::run_statistics(options.statistics, options.once, options.json);
   options.umask = ::umask(0);
   ::umask(options.umask);
   handle_signals();

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -15,6 +16,7 @@ import termios
 import unittest
 from pathlib import Path
 
+from kit import pcapng
 from kit.case import Case
 from kit.metrics import OPTIONS, fetch, scrape, stats, sum_of
 from kit.trees import noise
@@ -95,6 +97,26 @@ class Sums(Case):
         self.assertEqual(listener["traffic"], seen["fabrics"][0]["traffic"], "the only listener")
         self.assertGreater(listener["traffic"]["write_bytes"], 299_999)
         self.assertEqual(sum_of(scrape(server), "rpcrdma_listener_calls_total"), listener["traffic"]["calls"])
+
+    def test_the_capture_is_counted(self):
+        self.assertIsNone(stats(self.server(name="none", options=OPTIONS))["capture"])
+        file = self.folder / "trace.pcapng"
+        server = self.server(options=[*OPTIONS, "--capture", file])
+        self.nfs("ls", server.url("memory"))
+        wait_until(lambda: stats(server)["connections"]["open"] == 0, "the end of the connection")
+
+        def recorded():
+            try:
+                return len(list(pcapng.packets(file)))
+            except (AssertionError, struct.error):  # the server is writing the last block
+                return None
+
+        wait_until(lambda: 0 < stats(server)["capture"]["frames"] == recorded(), "the last frame")
+        seen = stats(server)["capture"]
+        self.assertEqual((seen["running"], seen["dropped"], seen["bytes"]), (True, 0, file.stat().st_size))
+        self.assertEqual(sum_of(scrape(server), "rpcrdma_capture_frames_total"), seen["frames"])
+        server.process.send_signal(signal.SIGUSR2)
+        wait_until(lambda: sum_of(scrape(server), "rpcrdma_capture_running") == 0, "the capture has stopped")
 
     def test_the_dashboard_names_what_is_served(self):
         server = self.server(options=OPTIONS)
@@ -307,10 +329,10 @@ class Top(Case):
         server = self.server(options=OPTIONS)
         self.nfs("ls", server.url("memory"))
         wait_until(lambda: stats(server)["connections"]["open"] == 0, "the end of the connection")
-        shown = self.nfs("stats", f"http://{server.metrics}/").decode()
+        shown = self.nfs("stats", "--once", f"http://{server.metrics}/").decode()
         self.assertIn("READDIR", shown)
         self.assertIn("connections 0", shown)
-        seen = json.loads(self.nfs("stats", "--json", f"http://{server.metrics}"))
+        seen = json.loads(self.nfs("stats", "--once", "--json", f"http://{server.metrics}"))
         self.assertEqual(sum(one["calls"] for one in seen["procedures"]), server.counters()["calls"])
         for url in ("127.0.0.1:80", "http://127.0.0.1", "http://:80", "http://127.0.0.1:80/x", "http://127.0.0.1:0",
                     "nfs://127.0.0.1/memory", "http://127.0.0.1:99999", "http://127.0.0.1:8x"):
