@@ -85,6 +85,10 @@ void Daemon::gather(UniqueFunction<void(observe::Report)> handler) {
   sum.listeners = listeners();
   for (const auto& loop : loops_) sum.add(loop->runner.counters());
   sum.duplicates = duplicates_.counters();
+  if (capture_ != nullptr) {
+    const capture::CaptureCounts counts = capture_->counts();
+    sum.capture = {capture_->running(), counts.frames, counts.dropped, counts.bytes};
+  }
   sum.descriptors = open_descriptors();
   sum.age = std::chrono::steady_clock::now() - started_at_;
   for (std::size_t i = 0; i < loops_.size(); ++i) {

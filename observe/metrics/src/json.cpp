@@ -113,6 +113,10 @@ json::array list_of(const Range& range) {
   return out;
 }
 
+json::object of(const CaptureUse& from) {
+  return {{"running", from.running}, {"frames", from.frames}, {"dropped", from.dropped}, {"bytes", from.bytes}};
+}
+
 json::object of(const rpc::Dispatcher::Counters& from) {
   return {{"rpc_mismatch", from.rpc_mismatch},
           {"auth_error", from.bad_auth},
@@ -152,6 +156,7 @@ std::string json_text(const Report& report, std::string_view version) {
                                   {"attached", report.duplicates.attached},
                                   {"evicted", report.duplicates.evicted}}},
       {"loop", json::object{{"found_by_polling", report.waits.found}, {"blocked", report.waits.blocks}}},
+      {"capture", report.capture ? json::value(of(*report.capture)) : json::value()},
       {"procedures", list_of(report.procedures)},
       {"fabrics", list_of(report.fabrics)},
       {"busiest_connections", list_of(report.busiest)}};

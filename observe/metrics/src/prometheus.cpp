@@ -328,6 +328,13 @@ void add_server(Families& out, const Report& report) {
   out.add(report.waits.blocks, {{"end", "blocked"}});
 }
 
+void add_capture(Families& out, const CaptureUse& capture) {
+  out.gauge("rpcrdma_capture_running", "1 while frames are recorded, 0 while the capture is stopped.", capture.running);
+  out.counter("rpcrdma_capture_frames_total", "Frames that the capture has written.", capture.frames);
+  out.counter("rpcrdma_capture_dropped_frames_total", "Frames that the capture has dropped.", capture.dropped);
+  out.counter("rpcrdma_capture_bytes_total", "Bytes that the capture has written to files.", capture.bytes);
+}
+
 void add_process(Families& out, const Report& report, std::string_view version) {
   const ProcessUse use = ProcessUse::now();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -350,6 +357,7 @@ std::string prometheus_text(const Report& report, std::string_view version) {
   add_rejected(out, report.dispatched);
   add_duplicates(out, report.duplicates);
   add_server(out, report);
+  if (report.capture) add_capture(out, *report.capture);
   add_listeners(out, report);
   add_fabrics(out, report);
   add_iwarp(out, report);

@@ -21,21 +21,6 @@ rpc::Dispatcher::Counters& operator+=(rpc::Dispatcher::Counters& sum, const rpc:
   return sum;
 }
 
-fabric::Counters& operator+=(fabric::Counters& sum, const fabric::Counters& more) noexcept {
-  sum.work_requests += more.work_requests;
-  sum.completions += more.completions;
-  sum.batches += more.batches;
-  sum.copied += more.copied;
-  sum.reopened += more.reopened;
-  sum.frames_sent += more.frames_sent;
-  sum.frames_received += more.frames_received;
-  sum.crc_errors += more.crc_errors;
-  sum.socket_reads += more.socket_reads;
-  sum.socket_writes += more.socket_writes;
-  sum.wakeups += more.wakeups;
-  return sum;
-}
-
 memory::Pool::Counters& operator+=(memory::Pool::Counters& sum, const memory::Pool::Counters& more) noexcept {
   sum.registered_octets += more.registered_octets;
   sum.regions += more.regions;

@@ -250,6 +250,8 @@ TEST_P(Calls, AreReportedByTheServer) {
   EXPECT_EQ(report.procedures[0].calls(), 4u);
   EXPECT_EQ(report.procedures[0].replies(), 4u);
   EXPECT_EQ(report.traffic.calls, tcp ? 0u : 4u);
+  EXPECT_EQ(report.provider.frames_received, tcp ? 0u : 4u);
+  EXPECT_EQ(second.statistics().provider.frames_received, tcp ? 0u : 1u);
   ASSERT_EQ(report.listeners.size(), bed.server->listeners().size());
   for (std::size_t i = 0; i < report.listeners.size(); ++i) {
     const bool used = !tcp && bed.server->listeners()[i].text() == server();

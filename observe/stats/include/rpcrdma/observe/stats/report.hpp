@@ -3,6 +3,7 @@
 // The statistics of a server as one value: each event loop fills a report of its own, and the reports are added.
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,14 @@ struct Listener {
   transport::Traffic traffic;            ///< sum over its connections, including those that have ended; zero over TCP
 };
 
+/// The capture of RDMA traffic, since the start.
+struct CaptureUse {
+  bool running = false;       ///< records frames at present
+  std::uint64_t frames = 0;   ///< frames written
+  std::uint64_t dropped = 0;  ///< frames not written: see capture::CaptureCounts
+  std::uint64_t bytes = 0;    ///< bytes written to files
+};
+
 /// Most connections that a report lists.
 inline constexpr std::size_t kMostConnections = 64;
 
@@ -58,6 +67,7 @@ struct Report {
   rpc::TcpServer::Counters tcp;               ///< sums over all listeners for TCP
   rpc::DuplicateCache::Counters duplicates;   ///< counters of the duplicate request cache
   Runner::Counters waits{};                   ///< waits of the event loops
+  std::optional<CaptureUse> capture{};        ///< of --capture
   std::size_t descriptors = 0;                ///< open file descriptors of the process
   std::chrono::steady_clock::duration age{};  ///< the time since the server was started
 
