@@ -8,7 +8,7 @@ demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
 bench_peers=(nfs-ganesha nfs-ganesha-vfs libnfs-dev)  # peers of rpcrdma-bench, used if they are installed
 test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
-  mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz strace)
+  mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz strace tmux chromium prometheus)
 # Programs that the suites run in the virtual machines.
 vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)
@@ -24,21 +24,31 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
 
-# install_bench_packages installs the packages that scripts/bench needs and, if possible, the peers. Does not let the
-# service of nfs-ganesha start: the benchmark runs the program itself.
+# install_stopped SERVICE NAME... installs the packages, of which one has the same name as the service. Does not let the
+# service start: the scripts run the program themselves.
+install_stopped() {
+  local service=$1 as_root=() masked=no status=0
+  shift
+  if ((EUID != 0)); then as_root=(sudo -n); fi
+  if [[ -d /run/systemd/system && -n $(missing_packages "$service") ]]; then
+    if "${as_root[@]}" systemctl -q mask --runtime "$service.service" 2>/dev/null; then masked=yes; fi
+  fi
+  (install_packages "$@") || status=$?
+  if [[ $masked == yes ]]; then
+    "${as_root[@]}" systemctl -q unmask --runtime "$service.service" || true
+    "${as_root[@]}" systemctl -q disable "$service.service" 2>/dev/null || true
+  fi
+  return "$status"
+}
+
+# install_bench_packages installs the packages that scripts/bench needs and, if possible, the peers.
 install_bench_packages() {
   install_packages "${bench_packages[@]}"
-  local as_root=() masked=no
-  if ((EUID != 0)); then as_root=(sudo -n); fi
-  if [[ -d /run/systemd/system && -n $(missing_packages nfs-ganesha) ]]; then
-    if "${as_root[@]}" systemctl -q mask --runtime nfs-ganesha.service 2>/dev/null; then masked=yes; fi
-  fi
-  (install_packages "${bench_peers[@]}") || note "measuring without the peers that cannot be installed"
-  if [[ $masked == yes ]]; then
-    "${as_root[@]}" systemctl -q unmask --runtime nfs-ganesha.service || true
-    "${as_root[@]}" systemctl -q disable nfs-ganesha.service 2>/dev/null || true
-  fi
+  install_stopped nfs-ganesha "${bench_peers[@]}" || note "measuring without the peers that cannot be installed"
 }
+
+# install_test_packages installs the packages that scripts/test needs.
+install_test_packages() { install_stopped prometheus "${test_packages[@]}"; }
 
 # install_packages NAME... installs the packages that are missing, if any.
 install_packages() {
