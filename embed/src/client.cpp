@@ -195,6 +195,7 @@ Client::Statistics Client::statistics() const {
       if (state.backend->rdma) now.characteristics = state.backend->rdma->exchange().characteristics();
       now.fabric = state.backend->tcp ? "tcp" : state.backend->memory->fabric->capabilities().name;
       now.server = state.backend->server;
+      if (!state.backend->tcp) now.provider = state.backend->memory->fabric->counters();
     }
     promise.set_value(std::move(now));
   });

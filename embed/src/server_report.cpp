@@ -85,6 +85,7 @@ Server::Report Server::State::report_of(std::size_t index, std::size_t most_conn
       if (place != listeners.end()) out.listeners[place - listeners.begin()] += part.by_listener[i];
     }
     out.traffic += part.traffic;
+    out.provider += group->workers[index].fabric->counters();
     keep(std::move(part.busiest));
   }
   for (const auto& server : tcp_servers) keep(server->report(index, most_connections));
@@ -135,6 +136,7 @@ void Server::Report::add(Report part) {
   }
   for (std::size_t i = 0; i < std::min(listeners.size(), part.listeners.size()); ++i) listeners[i] += part.listeners[i];
   traffic += part.traffic;
+  provider += part.provider;
   std::ranges::move(part.connections, std::back_inserter(connections));
 }
 

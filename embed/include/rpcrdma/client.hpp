@@ -154,6 +154,7 @@ class RPCRDMA_EXPORT Client {
     transport::Requester::Counters calls;              ///< the sum over all connections
     Runner::Counters waits{};                          ///< how the client's own thread has waited
     transport::Traffic traffic;                        ///< the sum over all connections; zero over TCP
+    fabric::Counters provider;                         ///< of the client's fabric; for iwarp FPDUs and CRC errors too
     std::vector<rpc::ProcedureStatistics> procedures;  ///< of the procedures called so far
     /// The characteristics of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;

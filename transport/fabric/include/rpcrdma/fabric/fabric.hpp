@@ -87,6 +87,22 @@ struct Counters {
   std::uint64_t socket_reads = 0;     ///< reads that returned data
   std::uint64_t socket_writes = 0;    ///< writes that took data
   std::uint64_t wakeups = 0;          ///< how often the event loop reported data
+
+  /// Adds the counters of another fabric.
+  constexpr Counters& operator+=(const Counters& other) noexcept {
+    work_requests += other.work_requests;
+    completions += other.completions;
+    batches += other.batches;
+    copied += other.copied;
+    reopened += other.reopened;
+    frames_sent += other.frames_sent;
+    frames_received += other.frames_received;
+    crc_errors += other.crc_errors;
+    socket_reads += other.socket_reads;
+    socket_writes += other.socket_writes;
+    wakeups += other.wakeups;
+    return *this;
+  }
 };
 
 /// Whether a range of `length` bytes from `offset` on extends beyond 2^64.
