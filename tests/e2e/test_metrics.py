@@ -342,7 +342,7 @@ class Top(Case):
             self.assertIn("refused", self.nfs_fails("stats", f"http://127.0.0.1:{unused.getsockname()[1]}"))
 
     def screen_of(self, server, columns, lines):
-        """The first screen in a terminal of this size."""
+        """The first table in a terminal of this size."""
         terminal, inside = pty.openpty()
         self.addCleanup(os.close, terminal)
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -352,14 +352,14 @@ class Top(Case):
         try:
             os.close(inside)
             shown = b""
-            while not shown.endswith(b"\x1b[J"):
+            while not (shown.endswith(b"\x1b[J") and b"procedure" in shown):
                 shown += os.read(terminal, 65536)
             os.write(terminal, b"q")
             self.assertEqual(program.wait(DEADLINE_S), 0)
         finally:
             program.kill()
             program.wait()
-        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode()).replace("\r", "")
+        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode().split("\x1b[H")[-1]).replace("\r", "")
         return text.splitlines()
 
     def test_small_terminals(self):
