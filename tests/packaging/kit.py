@@ -3,14 +3,18 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "packaging/lib"))
+import from_argparse  # noqa: E402  pylint: disable=wrong-import-position
+
 BUILD = Path(os.environ["RPCRDMA_BUILD"])
 DEADLINE_S = 120
 PROGRAMS = [name for name in ("rpcrdma-nfsd", "rpcrdma-nfs", "rpcrdma-ping", "rpcrdma-bench", "rpcrdma-ip",
-                         "rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim")
+                         "rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim", "rpcrdma-top")
             if (BUILD / "bin" / name).exists()]
 
 
@@ -24,7 +28,10 @@ def run(*command, **keywords):
 
 
 def described(program):
-    return json.loads(run(BUILD / "bin" / program, "--describe").stdout)
+    path = BUILD / "bin" / program
+    if path.read_bytes().startswith(b"#!"):
+        return from_argparse.describe(path)
+    return json.loads(run(path, "--describe").stdout)
 
 
 def options_of(description):

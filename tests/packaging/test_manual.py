@@ -49,6 +49,12 @@ class Manual(unittest.TestCase):
                 self.assertIn(name, text, program)
 
     @needs("man")
+    def test_the_overview_names_every_program(self):
+        text = rendered(page_of("rpcrdma"))
+        for program in PROGRAMS:
+            self.assertRegex(text, rf"(?m)^ +{program}\([18]\)$")
+
+    @needs("man")
     def test_every_key_of_the_configuration_is_in_the_page(self):
         text = rendered(page_of("rpcrdma-nfsd.toml"))
         sources = TOP / "demo-server/program/src"
