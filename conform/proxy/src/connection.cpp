@@ -75,8 +75,8 @@ asio::awaitable<void> Connection::run(Tcp::endpoint server) {
     co_return;
   }
   for (Tcp::socket* socket : {&client_, &server_}) socket->set_option(Tcp::no_delay(true), failed);
-  log_.debug("connection {}: relayed", number_);
-  for (const Rule& rule : plan_.rules()) log_.debug("connection {}: rule: {}", number_, to_text(rule));
+  log_.debug("connection {}: connected to the server; relaying", number_);
+  for (const Rule& rule : plan_.rules()) log_.debug("connection {}: applying the rule {}", number_, to_text(rule));
   asio::steady_timer both(client_.get_executor(), asio::steady_timer::time_point::max());
   running_ = 2;
   for (Half* half : {&to_server_, &to_client_})

@@ -141,7 +141,8 @@ part_silent() {
     wait $server 2>/dev/null
   done
 }
-# given_up HOW PROGRAM ARGUMENT...: the program reports the failure before the kernel lets it exit.
+# given_up HOW PROGRAM ARGUMENT...: checks that PROGRAM fails and reports the timeout in one line. If HOW is "accepts", the
+# report must appear while the kernel still delays the exit.
 given_up() {
   local how=$1 start=$SECONDS
   "$bin/$2" --fabric verbs --timeout 2 "${@:3}" 2>/run/client.err &

@@ -318,8 +318,8 @@ TEST_P(Kept, ObjectsAreBoundedAndClosed) {
   EXPECT_EQ(kept.size(), 0u) << "used recently, but kept for long";
 }
 
-/// One thread answers without blocking, as an event loop does. Others change, look up, remove and close the objects
-/// that it uses.
+/// One thread answers without blocking, as an event loop does. Other threads change, look up, remove and close the
+/// objects that the first thread uses.
 TEST_P(Kept, AnswersAreNeverOlderThanACompletedChange) {
   look_up("f");
   ask_access(caller_, file_);

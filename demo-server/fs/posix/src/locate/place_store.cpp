@@ -365,7 +365,8 @@ void PlaceStore::take_file() {
   if (failure.code != 0) return warn_of_memory(failure.text());
   database_ = std::move(*opened);
   if (awaited)
-    log_.info("{}: no longer in use elsewhere; the places of files are kept in it from now on", file_.string());
+    log_.info("{}: no longer in use by another server or a replaced export; it now stores the places of files",
+              file_.string());
 }
 
 void PlaceStore::set_aside(const char* why) {
