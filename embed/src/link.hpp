@@ -10,7 +10,7 @@
 
 namespace rpcrdma::embed {
 
-/// Holds calls until there is a requester, and then forwards them to the requester. On the client's thread.
+/// Holds calls until there is a requester, and then forwards them to the requester. Used on the client's thread.
 class Link final : public transport::Requester {
  public:
   /// `open` starts to make the requester; opened() or failed() reports the outcome.

@@ -25,8 +25,8 @@ struct Target {
   const rpc::ProcedureInfo* procedure = nullptr;  // its program is looked up in rpcbind; null before the first call
 };
 
-/// Finds and opens the server that `target` names. Throws if cancelled. On the thread of `context`; for `loop`, see
-/// Memory.
+/// Finds and opens the server that `target` names. Throws if cancelled. Called on the thread of `context`; for `loop`,
+/// see Memory.
 boost::asio::awaitable<Result<Backend>> open_backend(boost::asio::io_context& context, std::shared_ptr<Loop> loop,
                                                      Target target);
 

@@ -72,7 +72,7 @@ class TcpWorkerState {
   void cut() noexcept;
   bool draining() const noexcept { return draining_; }
   void count_call() noexcept { calls_.store(calls_.load(kRelaxed) + 1, kRelaxed); }
-  /// The number of calls received. Any thread.
+  /// The number of calls received. May be called on any thread.
   std::uint64_t calls() const noexcept { return calls_.load(kRelaxed); }
   /// As TcpServer::report().
   std::vector<transport::ConnectionReport> report(std::size_t most) const;

@@ -2,7 +2,7 @@
 #pragma once
 // Time and randomness of the process. The program defines clock_gettime(), epoll_wait(), timerfd_create(), getrandom()
 // and std::random_device's source itself, so that the library runs unchanged: between begin() and end() they belong to
-// the simulation, otherwise to the system. One thread.
+// the simulation, otherwise to the system. Used on one thread.
 #include <chrono>
 #include <cstdint>
 

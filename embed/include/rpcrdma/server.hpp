@@ -125,7 +125,7 @@ class RPCRDMA_EXPORT Server {
     Runner::Counters waits{};            ///< waits of the event loops
     std::vector<ListenerStatistics> listeners{};  ///< in the order of ServerOptions::listen
   };
-  /// Sums over all listeners since start(). Any thread.
+  /// Sums over all listeners since start(). May be called on any thread.
   Statistics statistics() const;
 
   /// What the server has done since start(), by procedure, listener and connection.

@@ -13,7 +13,7 @@
 
 namespace rpcrdma::ipoib {
 
-/// rpcrdma-ip from its start to its end: device, fabric, link, signals. One thread.
+/// rpcrdma-ip from its start to its end: device, fabric, link, signals. Used on one thread.
 class Program {
  public:
   Program(Options options, Log log);

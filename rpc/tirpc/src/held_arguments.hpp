@@ -9,7 +9,7 @@ namespace rpcrdma::tirpc {
 
 /// A call message with one long opaque, which is sent without a copy from the memory that the XDR routine passes. This
 /// memory may be a buffer of the routine's own. Therefore the routine runs twice: the first run records the rest of the
-/// message, and the second run makes the call at the point where the routine writes the opaque. One thread.
+/// message, and the second run makes the call at the point where the routine writes the opaque. Used on one thread.
 class HeldArguments {
  public:
   /// The first run. Returns false if the message cannot be sent in this way: it has no long opaque, or too many other

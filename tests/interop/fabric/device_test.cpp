@@ -43,8 +43,8 @@ class Heard final : public LogSink {
   std::vector<std::pair<LogLevel, std::string>> lines_;
 };
 
-/// While it exists, fabrics that are opened on a device read the events from this object's pipe, since no software
-/// device can be made to fail.
+/// While this object exists, fabrics that are opened on a device read the events from this object's pipe, since no
+/// software device can be made to fail.
 class OwnEvents {
  public:
   explicit OwnEvents(const char* address) {

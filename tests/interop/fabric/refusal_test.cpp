@@ -11,7 +11,8 @@ namespace {
 
 using fabric::FabricError;
 
-/// While it exists, the device refuses all receives of the process: librdmacm opens a device once per process.
+/// While this object exists, the device refuses all receives of the process, because librdmacm opens a device once per
+/// process.
 class RefusedReceives {
  public:
   explicit RefusedReceives(fabric::Endpoint address) {

@@ -8,11 +8,11 @@
 namespace rpcrdma {
 namespace {
 
-/// The most waits of one handler.
+/// The maximum number of waits in one handler.
 constexpr unsigned kWaits = 4;
 /// A connection counts as the only active one when this many consecutive handlers belong to it.
 constexpr unsigned kAlone = 16;
-/// The most consecutive handlers that skip the wait after a wait that found nothing.
+/// The maximum number of consecutive handlers that skip the wait after a wait that found nothing.
 constexpr unsigned kLongestRest = 1023;
 
 }  // namespace

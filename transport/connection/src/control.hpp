@@ -30,7 +30,7 @@ class Control final : public CharacteristicsExchange {
  public:
   /// The number of Receives that each side keeps posted for optional messages.
   static constexpr std::uint32_t kReceives = 4;
-  /// The most Sends of optional messages outstanding.
+  /// The maximum number of outstanding Sends of optional messages.
   static constexpr std::uint32_t kSends = 4;
 
   Control(Connection& connection, const CharacteristicOptions& options);

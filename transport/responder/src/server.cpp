@@ -41,7 +41,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   const Log log;
   FaultyCalls faulty_calls;
   std::vector<std::shared_ptr<ServerWorker>> workers;
-  // On the first worker's thread:
+  // Used on the first worker's thread:
   LogLimit refusals;
   Admission admission;
   std::size_t next_worker = 0;

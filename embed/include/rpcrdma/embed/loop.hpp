@@ -32,7 +32,7 @@ class RPCRDMA_EXPORT Loop {
   void join() noexcept;
   /// True from start() until the end of join().
   bool running() const noexcept { return thread_.joinable(); }
-  /// How the thread has waited. Any thread.
+  /// How the thread has waited. May be called on any thread.
   Runner::Counters waits() const noexcept { return runner_.counters(); }
   bool on_thread() const noexcept { return context_.get_executor().running_in_this_thread(); }
   /// Destroys the handlers that still wait, with the objects that they own. After join().

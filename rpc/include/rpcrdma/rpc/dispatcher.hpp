@@ -85,9 +85,9 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
     std::uint64_t procedure_unavailable = 0;  ///< unknown procedure
     std::uint64_t garbage_args = 0;           ///< arguments that cannot be decoded
   };
-  /// On the dispatcher's thread.
+  /// Called on the dispatcher's thread.
   const Counters& counters() const noexcept { return counters_; }
-  /// The procedures that have been called so far. On the dispatcher's thread.
+  /// The procedures that have been called so far. Called on the dispatcher's thread.
   std::vector<ProcedureReport> procedures() const;
 
  private:

@@ -85,7 +85,7 @@ class RPCRDMA_EXPORT DuplicateCache {
     std::uint64_t attached = 0;  ///< calls that waited for an equal call in progress
     std::uint64_t evicted = 0;   ///< replies dropped before max_age
   };
-  /// Any thread.
+  /// May be called on any thread.
   Counters counters() const;
 
  private:

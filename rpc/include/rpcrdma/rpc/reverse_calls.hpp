@@ -34,14 +34,14 @@ struct ReverseRegistry {
   std::set<ReverseCalls*> all;
 };
 
-/// State that the copies of a ReverseClient share. Usable on any thread, unless noted. It is destroyed on the
-/// connection's thread after the last reference is gone.
+/// State that the copies of a ReverseClient share. May be used on any thread, except where a comment names one. It is
+/// destroyed on the connection's thread after the last reference is gone.
 class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;
   using Encode = ClientCall::Encode;
 
-  /// On the thread of `call`.
+  /// Called on the thread of `call`.
   static std::shared_ptr<ReverseCalls> make(transport::IncomingCall& call, ReverseOptions options);
   ~ReverseCalls();
   /// Ends the calls. To be called when the io_context is being destroyed.
@@ -53,7 +53,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   }
   bool alive() const noexcept { return !dead_ && requester_->connected(); }
 
-  /// A call that may be cancelled. On the connection's thread.
+  /// A call that may be cancelled. Used on the connection's thread.
   struct Ticket {
     ClientCall* call = nullptr;  // null unless the call is in progress
     bool cancelled = false;

@@ -38,16 +38,16 @@ class ReverseClient {
   ReverseClient() noexcept = default;
   /// A handle to the client that has sent `call`. The caller asserts that this client has announced, through the upper
   /// layer, that it accepts reverse calls (RFC 8167 section 6). While a handle exists, the connection does not count as
-  /// idle (section 5.4). On the thread of `call`.
+  /// idle (section 5.4). Called on the thread of `call`.
   explicit ReverseClient(transport::IncomingCall& call, ReverseOptions options = {})
       : calls_(ReverseCalls::make(call, std::move(options))) {}
 
   explicit operator bool() const noexcept { return calls_ != nullptr; }
-  /// False once the connection has ended, and over TCP, where there are no reverse calls. Any thread.
+  /// False once the connection has ended, and over TCP, where there are no reverse calls. May be called on any thread.
   bool alive() const noexcept { return calls_->alive(); }
-  /// Counters of all reverse calls on the connection; zero without a connection. On the connection's thread.
+  /// Counters of all reverse calls on the connection; zero without a connection. Called on the connection's thread.
   transport::Requester::Counters counters() const noexcept { return calls_->counters(); }
-  /// The executor of the connection. Any thread.
+  /// The executor of the connection. May be called on any thread.
   ClientCore::Executor get_executor() const noexcept { return calls_->executor(); }
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). The handler runs on its associated

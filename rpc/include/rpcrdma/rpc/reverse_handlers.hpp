@@ -39,7 +39,7 @@ struct ReverseHandlersOptions {
 /// are part of the message. Calls are not repeated, as a reverse call ends with its connection.
 class RPCRDMA_EXPORT ReverseHandlers {
  public:
-  /// On the thread of `client`, before its first call.
+  /// Called on the thread of `client`, before its first call.
   explicit ReverseHandlers(transport::Client& client, ReverseHandlersOptions options = {});
   ~ReverseHandlers();
   ReverseHandlers(const ReverseHandlers&) = delete;

@@ -20,7 +20,7 @@ RPCRDMA_EXPORT std::optional<std::uint16_t> port_of_universal_address(std::strin
 
 /// Asks rpcbind at `rpcbind` for the port of a program version on the transport `netid` (rdma, rdma6, tcp, tcp6).
 /// Fetches the whole list (RPCBPROC_DUMP), because other requests answer only for transports that rpcbind itself uses.
-/// Errors: RpcError::no_rpcbind, not_registered. On the thread of `context`.
+/// Errors: RpcError::no_rpcbind, not_registered. Called on the thread of `context`.
 RPCRDMA_EXPORT boost::asio::awaitable<Result<std::uint16_t>> lookup_port(boost::asio::io_context& context,
                                                                          boost::asio::ip::tcp::endpoint rpcbind,
                                                                          std::uint32_t program, std::uint32_t version,

@@ -47,28 +47,28 @@ class ServerCall {
   /// False if the call has been answered or moved from; then no other function may be called.
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  /// The arguments. The memory that they point to stays valid until the call is answered. Any thread.
+  /// The arguments. The memory that they point to stays valid until the call is answered. May be called on any thread.
   const Args& args() const noexcept { return state_->args; }
-  /// The identity that the caller claims. Valid until the call is answered. Any thread.
+  /// The identity that the caller claims. Valid until the call is answered. May be called on any thread.
   const Credential& credential() const noexcept { return state_->header().credential; }
-  /// The transaction id that the caller chose (RFC 5531 section 9). Any thread.
+  /// The transaction id that the caller chose (RFC 5531 section 9). May be called on any thread.
   std::uint32_t xid() const noexcept { return state_->header().xid; }
-  /// The address and port of the caller. Any thread.
+  /// The address and port of the caller. May be called on any thread.
   const fabric::Endpoint& peer() const noexcept { return state_->call().connection().peer; }
-  /// What log lines about this call are about: pass it to Log::about(). Any thread.
+  /// What log lines about this call are about: pass it to Log::about(). May be called on any thread.
   LogSubject subject() const noexcept { return state_->call().connection().subject(xid()); }
-  /// True if the call came over TCP, false over RDMA. Any thread.
+  /// True if the call came over TCP, false over RDMA. May be called on any thread.
   bool over_tcp() const noexcept { return state_->call().over_tcp(); }
   /// Loop. Statistics of the call's connection since it was accepted; all zero if it is lost.
   transport::ConnectionStatistics statistics() const noexcept { return state_->call().statistics(); }
-  /// The event loop of the call's connection. Any thread.
+  /// The event loop of the call's connection. May be called on any thread.
   boost::asio::io_context& context() const noexcept { return state_->call().context(); }
 
   /// Loop. The transport's interface to the call: pool(), write_chunks(), reserve_bulk(), pull().
   transport::IncomingCall& transport() const noexcept { return state_->call(); }
   /// Loop. Registered memory for bulk data.
   memory::Pool& pool() const noexcept { return state_->call().pool(); }
-  /// The size in bytes of each Write chunk that the client offers. Any thread.
+  /// The size in bytes of each Write chunk that the client offers. May be called on any thread.
   std::span<const std::uint32_t> write_chunks() const noexcept { return state_->call().write_chunks(); }
 
   /// Loop. A handle for calls to this client, which stays valid after this call. The caller asserts that the client has
@@ -97,16 +97,16 @@ class ServerCall {
   /// Answers the call. Memory that `result` points to must stay valid and unchanged until `release` has run (on the
   /// loop, with the outcome); `release` therefore usually owns it. A result that cannot be encoded, or for which memory
   /// is missing, becomes SYSTEM_ERR. A result for which the client has not provided enough room becomes RDMA_ERROR with
-  /// ERR_CHUNK. Any thread.
+  /// ERR_CHUNK. May be called on any thread.
   void reply(const Result& result, ReleaseHandler release = {}) {
     TypedServerCallState<P>* state = std::exchange(state_, nullptr);
     state->result = result;
     state->reply(std::move(release));
   }
-  /// Answers with an accept_stat other than success. The procedure counts as not run: a repeated call is run. Any
-  /// thread.
+  /// Answers with an accept_stat other than success. The procedure counts as not run: a repeated call is run.
+  /// May be called on any thread.
   void reject(AcceptStat why) { std::exchange(state_, nullptr)->reject(why); }
-  /// Answers AUTH_ERROR; otherwise like reject(AcceptStat). Any thread.
+  /// Answers AUTH_ERROR; otherwise like reject(AcceptStat). May be called on any thread.
   void reject(AuthStat why) { std::exchange(state_, nullptr)->reject(why); }
 
   /// Called by async_reserve().

@@ -21,18 +21,19 @@ namespace rpcrdma::rpc {
 /// Runs when the memory that a result points to is no longer used.
 using ReleaseHandler = UniqueFunction<void(error_code), 128>;
 
-/// The log of a dispatcher, with bounds for the lines that clients can cause. On one thread.
+/// The log of a dispatcher, with bounds for the lines that clients can cause. Used on one thread.
 struct CallLog {
   Log log;                ///< where lines go
   LogLimit rejected{};    ///< about calls that no handler has served
   LogLimit duplicates{};  ///< about calls that were sent again
-  /// For one line about `call`.
+  /// The log for one line about `call`.
   LogAbout about(const transport::IncomingCall& call, LogLimit& limit) const noexcept {
     return log.about(call.connection().subject(call.xid()), &limit);
   }
 };
 
-/// The state of one RPC being served. Pooled by the registration of its procedure. On the loop, unless noted.
+/// The state of one RPC being served. Pooled by the registration of its procedure. Used on the thread of the
+/// call's event loop, except where a comment permits any thread.
 class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
  public:
   virtual ~ServerCallState() = default;
@@ -49,7 +50,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   /// run.
   bool guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in, CallLog& log) noexcept;
 
-  // Any thread. After each of these functions, the ServerCall no longer uses this object.
+  // May be called on any thread. After each of these functions, the ServerCall no longer uses this object.
   void reply(ReleaseHandler release);
   void reject(AcceptStat why);
   void reject(AuthStat why);
@@ -126,9 +127,9 @@ class TypedServerCallState : public ServerCallState {
   std::uint32_t result_status() const noexcept override { return status_of(result); }
 };
 
-/// Sends the reply message `message` for `call`. On the thread of the call's context().
+/// Sends the reply message `message` for `call`. Called on the thread of the call's context().
 RPCRDMA_EXPORT void send_verbatim(transport::IncomingCall& call, const std::vector<std::byte>& message) noexcept;
-/// Answers `call` with a reply header only. On the thread of the call's context().
+/// Answers `call` with a reply header only. Called on the thread of the call's context().
 RPCRDMA_EXPORT void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
 
 /// Pulls a reduced argument, or copies an argument that arrived in the message. `handler` may run before this function

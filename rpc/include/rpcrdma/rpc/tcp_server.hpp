@@ -80,10 +80,10 @@ class RPCRDMA_EXPORT TcpServer {
     std::uint64_t calls = 0;        ///< calls received
     std::uint64_t failed = 0;       ///< connections that ended before they could be passed to a worker
   };
-  /// Any thread.
+  /// May be called on any thread.
   virtual Counters counters() const noexcept = 0;
   /// At most `most` connections of worker `index`: those that have sent the most calls, in descending order. Of their
-  /// Traffic, calls and bytes are known. On the thread of that worker.
+  /// Traffic, calls and bytes are known. Called on the thread of that worker.
   virtual std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const = 0;
 };
 

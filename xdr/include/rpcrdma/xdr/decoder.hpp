@@ -56,7 +56,8 @@ struct EligibleRange {
   std::uint32_t length = 0;    ///< bytes, without the pad
 };
 
-/// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. One thread.
+/// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. Used on one
+/// thread.
 class RPCRDMA_EXPORT Decoder {
  public:
   /// `message` must outlive this object and, unless `keeper` is given, the values decoded in place.

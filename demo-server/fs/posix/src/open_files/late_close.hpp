@@ -16,8 +16,8 @@ class LateClose {
   LateClose(const LateClose&) = delete;
   LateClose& operator=(const LateClose&) = delete;
 
-  /// While it exists, this thread closes no file: a file whose last reference it releases waits for close_all(). Does
-  /// not nest.
+  /// While this object exists, its thread closes no file: a file whose last reference it releases waits for
+  /// close_all(). Does not nest.
   class Hold {
    public:
     Hold() noexcept;

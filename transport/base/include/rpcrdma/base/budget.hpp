@@ -12,7 +12,7 @@
 // connection without competitors thus reaches a third of the budget; with n addresses of one connection each, every
 // connection reaches 1/(n+2). A connection that holds nothing may take its first bytes if its peer address holds
 // nothing, or would then hold at most three times the free bytes. Some bytes therefore remain for a new peer. Peers are
-// served round-robin, and so are the connections of a peer. One thread.
+// served round-robin, and so are the connections of a peer. Used on one thread.
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 

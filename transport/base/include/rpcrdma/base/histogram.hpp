@@ -10,7 +10,7 @@
 namespace rpcrdma {
 
 /// Counts values by size, in buckets that are an eighth as wide as the power of two below them: a quantile is at most
-/// 12.5 % too high. Takes 2.3 KB and never allocates. One thread; add up the histograms of several threads.
+/// 12.5 % too high. Takes 2.3 KB and never allocates. Used on one thread; add up the histograms of several threads.
 class Histogram {
  public:
   /// Values of 2^kMaxBits and more count as 2^kMaxBits - 1.

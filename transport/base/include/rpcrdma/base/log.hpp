@@ -19,12 +19,12 @@ enum class LogLevel { trace, debug, info, warn, error, off };
 class RPCRDMA_EXPORT LogSink {
  public:
   virtual ~LogSink() = default;
-  /// Whether lines of this level are written; other lines are not even formatted. Any thread.
+  /// Whether lines of this level are written; other lines are not even formatted. May be called on any thread.
   virtual bool enabled(LogLevel level) const noexcept = 0;
-  /// Writes one line. `line` has no newline and is valid during the call. Any thread.
+  /// Writes one line. `line` has no newline and is valid during the call. May be called on any thread.
   virtual void write(LogLevel level, std::string_view line) noexcept = 0;
   /// Writes one line about a connection or a call. Unless overridden, it passes one text to write(): the text of
-  /// `subject`, a colon and `line`. Any thread.
+  /// `subject`, a colon and `line`. May be called on any thread.
   virtual void write_about(LogLevel level, const LogSubject& subject, std::string_view line) noexcept;
 };
 

@@ -11,7 +11,7 @@ namespace rpcrdma {
 
 /// Bounds the log lines that peers can cause. Peers are divided into groups, and there are at most kMost lines about
 /// the peers of a group in each period: a peer that causes many lines does not suppress those about the other groups.
-/// On one thread.
+/// Used on one thread.
 class LogLimit {
  public:
   using Clock = std::chrono::steady_clock;            ///< measures the periods
@@ -20,8 +20,8 @@ class LogLimit {
   static constexpr std::chrono::seconds kPeriod{10};  ///< begins with its first line
 
   /// Returns nothing if no line may be written at `now` about a peer with the hash `peer`, which is that of its IPv4
-  /// address or of the /64 prefix of its IPv6 address. Otherwise returns the number of lines about the peer's group that
-  /// have been left out since the last one that was written.
+  /// address or of the /64 prefix of its IPv6 address. Otherwise returns the number of lines about the peer's group
+  /// that have been left out since the last one that was written.
   std::optional<std::uint64_t> admit(Clock::time_point now, std::size_t peer = 0) noexcept {
     Group& group = groups_[peer % kGroups];
     if (group.written == 0 || now - group.begun >= kPeriod) {

@@ -19,7 +19,7 @@ struct LogSubject {
   std::optional<std::uint32_t> xid{};     ///< of the call
 };
 
-/// The number of a new connection: unique in the process, ascending from 1. Any thread.
+/// The number of a new connection: unique in the process, ascending from 1. May be called on any thread.
 RPCRDMA_EXPORT std::uint64_t next_connection_number() noexcept;
 
 /// "192.0.2.1:1023", or "[2001:db8::1]:1023".

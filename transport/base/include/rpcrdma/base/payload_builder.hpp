@@ -31,7 +31,7 @@ enum class BuildFailure : std::uint8_t {
 };
 
 /// Builds an outgoing Payload: small values are copied into the lent memory, large opaques are taken by
-/// reference. Failure is sticky, as in Writer. One thread.
+/// reference. Failure is sticky, as in Writer. Used on one thread.
 class RPCRDMA_EXPORT PayloadBuilder {
  public:
   /// Starts a new message in `first`. `memory` (may be null) provides more when `first` is full; it must

@@ -8,7 +8,7 @@
 namespace rpcrdma {
 
 /// Holds one T for all connections of a peer address (without the port). The T exists as long as a connection refers to
-/// it. One thread.
+/// it. Used on one thread.
 template <class T>
 class PeerTable {
   struct Entry {

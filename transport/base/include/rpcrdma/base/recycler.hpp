@@ -8,7 +8,7 @@
 namespace rpcrdma {
 
 /// A free list: owns objects that are constructed once and reused in the state in which they are given back. Neither
-/// try_take() nor give_back() allocates. One thread.
+/// try_take() nor give_back() allocates. Used on one thread.
 template <class T>
 class Recycler {
  public:

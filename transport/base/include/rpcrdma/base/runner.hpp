@@ -38,7 +38,7 @@ class RPCRDMA_EXPORT Runner {
     std::uint64_t found = 0;   ///< polls that found work
     std::uint64_t blocks = 0;  ///< waits in which the thread blocked, at once or after a poll that found nothing
   };
-  /// Any thread.
+  /// May be called on any thread.
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
 
   /// Whether the thread yields the CPU before its first poll. True after several polls in a row found work directly

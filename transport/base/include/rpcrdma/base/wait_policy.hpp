@@ -81,7 +81,7 @@ class RPCRDMA_EXPORT WaitPolicy {
 };
 
 /// The time to wake a thread on this machine: the median delay between the end of a short sleep and the moment at which
-/// the thread runs. The first call in a process measures it, in about 3 ms. Any thread.
+/// the thread runs. The first call in a process measures it, in about 3 ms. May be called on any thread.
 RPCRDMA_EXPORT WaitPolicy::Duration measured_wake_up() noexcept;
 
 }  // namespace rpcrdma

@@ -11,8 +11,8 @@
 namespace rpcrdma {
 
 /// A member of a T that gives handlers a weak reference to this T while they wait in an io_context. A handler must not
-/// own the T: the io_context may destroy the handler late, when other objects that the T refers to no longer exist. One
-/// thread.
+/// own the T: the io_context may destroy the handler late, when other objects that the T refers to no longer exist.
+/// Used on one thread.
 template <class T>
 class WeakGuard {
  public:

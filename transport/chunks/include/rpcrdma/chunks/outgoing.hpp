@@ -11,7 +11,7 @@
 namespace rpcrdma::transport {
 
 /// Reserves room for the header in front of the payload, so that most messages are one piece of memory. Holds the
-/// memory from begin() to reset(). One thread.
+/// memory from begin() to reset(). Used on one thread.
 class Outgoing final : private PayloadMemory {
  public:
   /// Takes a send buffer of `size` bytes and starts `builder` in it. Lends the builder more memory, up to about

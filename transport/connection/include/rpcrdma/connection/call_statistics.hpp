@@ -23,8 +23,8 @@ struct ProcedureName {
   std::string_view name;      ///< a literal, such as "GETATTR"
 };
 
-/// What the transport counts of the calls of one procedure, on the side of the responder or of the requester. One
-/// thread; the copies of several threads may be added.
+/// What the transport counts of the calls of one procedure, on the side of the responder or of the requester. Used
+/// on one thread; the copies of several threads may be added.
 struct CallStatistics {
   ProcedureName procedure;  ///< set by the layer above
   /// The time of answered calls in nanoseconds: see IncomingCall::measure() and Call::statistics.

@@ -5,8 +5,8 @@
 
 namespace rpcrdma::transport {
 
-/// Bounds the memory that the receives of all connections take from a pool, as the pool has other users as well. One
-/// thread.
+/// Bounds the memory that the receives of all connections take from a pool, as the pool has other users as well.
+/// Used on one thread.
 class ReceiveBudget {
  public:
   explicit ReceiveBudget(std::size_t capacity) noexcept : capacity_(capacity) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Entries of a send queue. An RPC reserves the entries that it needs before it starts, so that a full queue never
-// stalls an RPC half-way. One thread.
+// stalls an RPC half-way. Used on one thread.
 #include <boost/intrusive/slist.hpp>
 #include <cstdint>
 #include <utility>

@@ -297,14 +297,14 @@ class RPCRDMA_EXPORT ConnectionRequest {
 
 class Fabric;
 
-/// Accepts connections as long as it exists. On its fabric's thread.
+/// Accepts connections as long as this object exists. Used on its fabric's thread.
 class RPCRDMA_EXPORT Listener {
  public:
   virtual ~Listener() = default;  ///< stops listening; established connections stay
   /// The listener's address, with the actual port.
   virtual Endpoint local() const = 0;
   /// Connections that have ended before their request was complete; 0 if the provider does not see them (only iwarp
-  /// does). Any thread.
+  /// does). May be called on any thread.
   virtual std::uint64_t failed_handshakes() const noexcept { return 0; }
 };
 
@@ -315,11 +315,11 @@ class RPCRDMA_EXPORT Fabric {
   using RequestHandler = UniqueFunction<void(std::unique_ptr<ConnectionRequest>)>;
 
   virtual ~Fabric() = default;
-  /// The event loop. Any thread.
+  /// The event loop. May be called on any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
-  /// The features and limits of the provider. They never change. Any thread.
+  /// The features and limits of the provider. They never change. May be called on any thread.
   virtual const Capabilities& capabilities() const noexcept = 0;
-  /// The totals so far. On the fabric's thread.
+  /// The totals so far. Called on the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
   /// `handler` runs once, when the fabric has ended because its device is lost. By then every connection has ended with
   /// FabricError::device_lost, which its callbacks report afterwards; no further request arrives, and every operation
@@ -347,7 +347,7 @@ class RPCRDMA_EXPORT Fabric {
   /// it on this fabric's thread. Post receives, then call start().
   virtual Result<std::unique_ptr<QueuePair>> make_acceptor(std::unique_ptr<ConnectionRequest> request,
                                                            QueuePairOptions options, QueuePairEvents& events) = 0;
-  /// Refuses `request` with private data for the peer. On the listener's or this fabric's thread.
+  /// Refuses `request` with private data for the peer. Called on the listener's or this fabric's thread.
   virtual void reject(std::unique_ptr<ConnectionRequest> request, Octets private_data) = 0;
 };
 

@@ -12,7 +12,7 @@ class RPCRDMA_EXPORT Tap {
  public:
   virtual ~Tap() = default;
   /// Returns a fabric that owns `fabric`, and passes all calls to it and all callbacks from it. The result may outlive
-  /// the tap. Any thread.
+  /// the tap. May be called on any thread.
   virtual std::unique_ptr<Fabric> wrap(std::unique_ptr<Fabric> fabric) = 0;
 };
 

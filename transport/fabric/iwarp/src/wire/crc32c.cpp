@@ -9,7 +9,7 @@ namespace rpcrdma::fabric::iwarp {
 
 // [5044-4.4-a] CRC32c
 void Crc32c::add(Octets octets) noexcept {
-  constexpr std::size_t kStep = std::size_t{1} << 30;  // the library counts in int
+  constexpr std::size_t kStep = std::size_t{1} << 30;  // crc32_iscsi() takes the length as an int
   while (!octets.empty()) {
     const Octets part = octets.first(std::min(octets.size(), kStep));
     auto* data =

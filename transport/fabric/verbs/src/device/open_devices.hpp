@@ -13,7 +13,8 @@
 namespace rpcrdma::fabric::verbs {
 
 /// One open device, shared by all fabrics of the process that use it. librdmacm opens a device once for the process and
-/// keeps it open, but the kernel completes the removal of a device only when the device is closed. Any thread.
+/// keeps it open, but the kernel completes the removal of a device only when the device is closed. May be used on any
+/// thread.
 class OpenDevice {
  public:
   explicit OpenDevice(ibv_context& context) noexcept : context_(context) {}
@@ -40,7 +41,7 @@ class OpenDevice {
   std::atomic<bool> removed_{false};
 };
 
-/// The devices that librdmacm has open and that fabrics use. Any thread.
+/// The devices that librdmacm has open and that fabrics use. May be used on any thread.
 class OpenDevices {
  public:
   /// The device of `context`. The caller holds an rdma_cm id that keeps `context` alive, and releases it after the

@@ -93,7 +93,7 @@ class RPCRDMA_EXPORT Pool {
     std::size_t regions = 0;            ///< registrations
     std::size_t lent = 0;               ///< buffers in use
   };
-  /// On the fabric's thread.
+  /// Called on the fabric's thread.
   Counters counters() const noexcept;
 
  private:

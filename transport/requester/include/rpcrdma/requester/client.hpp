@@ -26,7 +26,7 @@ class RPCRDMA_EXPORT CallSink {
   virtual void on_connected(Connection& /*connection*/) noexcept {}
   /// The reverse calls that the sink accepts, for version two (xcharext-01 section 3.3).
   virtual BackwardSupport support() const noexcept { return BackwardSupport::size_limited; }
-  /// A reverse call; `message` may be moved from. On the client's thread.
+  /// A reverse call; `message` may be moved from. Called on the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
   /// A message that cannot be processed and is not a reply to a call of this client.
   virtual void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept = 0;
@@ -66,7 +66,7 @@ struct ClientOptions {
 /// client.
 class RPCRDMA_EXPORT Client {
  public:
-  /// A client that is not connected yet. On the fabric's thread.
+  /// A client that is not connected yet. Called on the fabric's thread.
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                                       ClientOptions options, Log log);
   virtual ~Client() = default;

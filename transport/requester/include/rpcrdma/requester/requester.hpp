@@ -103,9 +103,9 @@ class RPCRDMA_EXPORT Requester {
     std::uint32_t waiting = 0;               ///< calls that wait for a credit or a connection
     std::uint32_t granted = 0;               ///< credits that the last reply granted
   };
-  /// On the requester's thread.
+  /// Called on the requester's thread.
   virtual Counters counters() const noexcept = 0;
-  /// The counters of this side over all connections so far, in both directions. On the requester's thread.
+  /// The counters of this side over all connections so far, in both directions. Called on the requester's thread.
   virtual Traffic traffic() const noexcept { return {}; }
 };
 

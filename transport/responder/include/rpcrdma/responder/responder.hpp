@@ -43,22 +43,23 @@ class RPCRDMA_EXPORT IncomingCall {
   /// ServerOptions::first_of_long_call bytes have been pulled before delivery; the length of the payload is that of the
   /// whole message. Valid until the call is ended.
   virtual const Payload& payload() const noexcept = 0;
-  /// The connection of the call. Valid until the call is ended, even if the connection is lost. Any thread.
+  /// The connection of the call. Valid until the call is ended, even if the connection is lost. May be called on any
+  /// thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
-  /// Counters of the connection; all zero once it is lost. On the thread of context().
+  /// Counters of the connection; all zero once it is lost. Called on the thread of context().
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
   /// Counts this call in `statistics`: its size and its chunks now, and later its latency, the time from its arrival
   /// until its reply is submitted to the fabric or to the socket. A call that is not answered has no latency.
   /// `statistics` must outlive the connection. Call it once, on the thread of context().
   virtual void measure(CallStatistics& /*statistics*/) noexcept {}
   /// The transport characteristics of the call's connection. Valid as long as the connection. Null if the connection is
-  /// lost, if the server supports version one only, and over TCP. On the thread of context().
+  /// lost, if the server supports version one only, and over TCP. Called on the thread of context().
   virtual CharacteristicsExchange* exchange() noexcept { return nullptr; }
-  /// The event loop of the connection. Any thread.
+  /// The event loop of the connection. May be called on any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
   /// Registered memory for the data of this call.
   virtual memory::Pool& pool() noexcept = 0;
-  /// True if the call arrived as a record of a TCP stream, not by RDMA. Any thread.
+  /// True if the call arrived as a record of a TCP stream, not by RDMA. May be called on any thread.
   virtual bool over_tcp() const noexcept { return false; }
 
   /// The size in bytes of each Write chunk offered, in order.

@@ -122,11 +122,11 @@ class RPCRDMA_EXPORT Server {
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receives
   };
-  /// Any thread.
+  /// May be called on any thread.
   virtual Counters counters() const noexcept = 0;
-  /// The listeners in the order in which they have begun to listen, closed ones included. Any thread.
+  /// The listeners in the order in which they have begun to listen, closed ones included. May be called on any thread.
   virtual std::vector<ListenerCounters> listeners() const = 0;
-  /// What worker `index` has done, with at most `most_connections` connections. On the thread of that worker.
+  /// What worker `index` has done, with at most `most_connections` connections. Called on the thread of that worker.
   virtual WorkerReport report(std::size_t index, std::size_t most_connections) const = 0;
 };
 

@@ -28,7 +28,7 @@ struct Offload {
 /// The largest packet that the stack passes in place of several TCP segments or UDP datagrams.
 inline constexpr std::size_t kMaxUncut = 65535 + 40;
 
-/// The interface of the link to the IP stack: packets without a link-layer header. One thread.
+/// The interface of the link to the IP stack: packets without a link-layer header. Used on one thread.
 class PacketDevice {
  public:
   virtual ~PacketDevice() = default;

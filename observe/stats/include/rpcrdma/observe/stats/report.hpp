@@ -71,7 +71,7 @@ struct Report {
   std::size_t descriptors = 0;                ///< open file descriptors of the process
   std::chrono::steady_clock::duration age{};  ///< the time since the server was started
 
-  /// Adds the calls that `dispatcher` has served. On its thread.
+  /// Adds the calls that `dispatcher` has served. Called on its thread.
   void add(const rpc::Dispatcher& dispatcher);
   /// Adds one thread's share of a fabric.
   void add(FabricUse&& use, std::vector<transport::ConnectionReport>&& connections);

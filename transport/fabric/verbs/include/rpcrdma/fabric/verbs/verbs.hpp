@@ -38,7 +38,7 @@ struct VerbsOptions {
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
 /// The provider. A process has only one, as librdmacm opens a device once per process. The device is closed when the
-/// last fabric on it is destroyed. Any thread. The fabrics may outlive this object.
+/// last fabric on it is destroyed. May be used on any thread. The fabrics may outlive this object.
 class Verbs {
  public:
   Verbs();
