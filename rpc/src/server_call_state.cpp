@@ -73,10 +73,10 @@ bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& serve
   switch (cache.begin(key_, {call_, &server}, reply)) {
     case DuplicateCache::Found::nothing: cache_ = &cache; return true;
     case DuplicateCache::Found::in_progress:
-      log.about(*call_, log.duplicates).debug("call repeats one in progress, and gets its reply");
+      log.about(*call_, log.duplicates).debug("call repeats a call in progress, and receives the same reply");
       break;
     case DuplicateCache::Found::reply:
-      log.about(*call_, log.duplicates).debug("call answered by the duplicate request cache");
+      log.about(*call_, log.duplicates).debug("call answered from the duplicate request cache");
       send_verbatim(*call_, *reply);
       break;
   }

@@ -48,7 +48,7 @@ class SeveralConnections(Case):
     def test_a_file(self):
         server = self.server(options=("--threads", "2"))
         self.both_ways(server, 3)
-        # The client works without a connection that is not made in time.
+        # Two copies over three connections each. A copy does without a connection that is not made in time.
         self.assertIn(server.counters()["accepted"], range(3, 7))
 
     def test_a_tree(self):

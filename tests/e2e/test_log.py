@@ -131,7 +131,7 @@ class Lines(Case):
             top = peers[-1].mount("/memory")
             peers[-1].send(header(xid) + call(xid, NFS, 3, MKDIR, nfs.mkdir(top, b"d")[1]))
             peers[-1].reply_to(xid)
-        line = self.found(server, "call answered by the duplicate request cache")
+        line = self.found(server, "call answered from the duplicate request cache")
         self.assertEqual(line[:4], (*self.listed(server, peers[1]), "1d0f00d6"))
         for peer in peers:
             peer.close()

@@ -82,7 +82,7 @@ class Configuration(unittest.TestCase):
     def test_every_commented_line_is_valid(self):
         text = re.sub(r"^#(?=[a-z\[])", "", CONFIG.read_text(), flags=re.MULTILINE)
         self.assertIn("[[export]]", text)
-        # The command line has the only error, an invalid option, which the server reports after it has read the file.
+        # The only error is an invalid option on the command line. The server reports it after it has read the file.
         done = self.start(text, "--listen", "nonsense")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--listen: not ADDR:PORT", done.stderr)

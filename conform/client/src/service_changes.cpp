@@ -11,7 +11,7 @@ constexpr std::size_t kLongestName = 255, kLongestTarget = 4096, kLongestData = 
 constexpr std::uint32_t kFbig = 27, kNospc = 28, kNotsupp = 10004;
 constexpr std::uint64_t kWriteVerifier = 0x636f6e666f726d;
 constexpr std::size_t kEntrySize = 24,
-                      kPlusSize = 88 + 4 + 4 + 16;  // bytes of a READDIR entry; more bytes in READDIRPLUS
+                      kPlusSize = 88 + 4 + 4 + 16;  // bytes besides the name; bytes that READDIRPLUS adds
 
 /// sattr3
 struct Settings {

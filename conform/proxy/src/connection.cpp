@@ -228,7 +228,7 @@ asio::awaitable<void> Connection::hold(Half& half, const Rule& rule) {
   if (rule.bytes != 0) half.release = other(half).passed + rule.bytes;
   const bool released = co_await wait(half, rule.time);
   if (released && !closed_)
-    log_.debug("connection {}: direction {}: the hold ended after bytes in the other direction", number_,
+    log_.debug("connection {}: direction {}: the hold ended: enough bytes have passed in the other direction", number_,
                name_of(half.side));
   half.release.reset();
 }
@@ -299,8 +299,8 @@ void Connection::report(const Half& half, const Frame& frame, const Fault& fault
   const Rule& rule = fault.rule;
   if (what.empty()) {
     ++counters_.skipped;
-    log_.info("skipped connection={} {} {} {}: {}", number_, name_of(half.side), name_of(frame.kind), fault.number,
-              name_of(rule.action));
+    log_.info("skipped fault: connection={} {} {} {}: {}", number_, name_of(half.side), name_of(frame.kind),
+              fault.number, name_of(rule.action));
     return;
   }
   ++counters_.faults[static_cast<std::size_t>(rule.action)];

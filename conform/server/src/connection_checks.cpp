@@ -98,7 +98,8 @@ void Connection::check_header(const Message& message) {
   if (asked->second.lists) check_lists(message, *asked->second.lists);
 }
 
-/// The chunks of the call come back, with other lengths (RFC 8166 sections 3.4.6 and 4.3.3).
+/// Checks that a reply returns the Write and Reply chunks of its call: the same memory, with lengths that are at most
+/// those of the call (RFC 8166 sections 3.4.6 and 4.3.3).
 void Connection::check_lists(const Message& message, const ChunkLists& asked) {
   Watch& watch = network_.watch;
   const ChunkLists& returned = message.header.lists;

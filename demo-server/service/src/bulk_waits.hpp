@@ -24,8 +24,8 @@ class BulkWaits {
   /// function returns.
   template <rpc::Procedure P, class Resume>
   void reserve(rpc::ServerCall<P> call, std::uint32_t octets, Resume resume) {
-    // Only a call over RDMA has a deadline: the TCP transport ends stalled connections that hold its budget, and
-    // accepts no reply before the grant.
+    // Only a call over RDMA has a deadline. Over TCP, a call cannot be answered before its bytes are granted, and the
+    // transport itself ends stalled connections that hold its budget.
     const bool bounded = !call.over_tcp();
     transport::IncomingCall& transport = call.transport();
     auto wait = std::make_shared<WaitOf<P, Resume>>(std::move(call), std::move(resume));

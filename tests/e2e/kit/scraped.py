@@ -23,13 +23,13 @@ EXACT = {"calls_total", "call_duration_seconds_count", "procedure_forms_total", 
          "listener_errors_total", "tcp_calls_total", "tcp_connections_accepted_total", "tcp_connections_refused_total",
          "iwarp_crc_errors_total"}
 SIZES = {"call_size_bytes", "reply_size_bytes"}  # histograms that a client has counted too
-# Families that only clients written by hand can count: a capture shows the bytes of RDMA Writes, but neither their number
-# nor the frames, and not whether the server waited before a Read.
+# Families that only clients written by hand can count: a capture shows the bytes of RDMA Writes, but not their number, the
+# number of frames, or whether the server waited before a Read.
 BY_HAND = {"operations_total", "iwarp_frames_total", "waits_total"}
 # Only the server's kernel knows when TCP sends again.
 UNKNOWN = {"iwarp_retransmissions_total"}
 CHANGES = "SETATTR|WRITE|CREATE|MKDIR|SYMLINK|MKNOD|REMOVE|RMDIR|RENAME|LINK"
-# What is true of each other family when all clients have left.
+# For each of the remaining families, the condition that its value meets when all clients have left.
 INVARIANTS = {
     "build_info": "{} == 1",
     "call_duration_seconds_sum": "{} > 0",

@@ -4,7 +4,7 @@
 #   mount-and-copy.sh ADDRESS PORT MOUNT_PORT FOLDER
 # The mount is soft: a call that is not answered fails after two times `timeo` (tenths of a second). Without noacl, the second
 # call of the mount is a NULL of NFSACL, whose failure the kernel ignores.
-# What a case has left whose command was killed.
+# Unmounts what an earlier case has left mounted because its command was killed.
 awk '$2 ~ "^/run/linux-" { print $2 }' /proc/mounts | xargs -r umount -l
 mount=$(mktemp -d /run/linux-XXXXXX)
 options=vers=3,proto=rdma,port=$2,nolock,noacl,nosharecache,soft,timeo=50,retrans=1

@@ -101,8 +101,8 @@ class AskedClient : public HostileClient {
   ChangeOutcome outcome;
 };
 
-// [xchar-3.1-d] a server that requests smaller receives sends no longer messages from then on, whether the client
-// answers or not
+// [xchar-3.1-d] a server that requests smaller receives sends only messages that fit them from then on, whether the
+// client answers or not
 TEST_F(AskedClient, IsSentNoMoreThanItMayHaveLoweredTo) {
   EXPECT_TRUE(is_sent_inline(12000));
   const std::uint32_t xid = ask(8192);

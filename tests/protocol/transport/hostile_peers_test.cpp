@@ -195,7 +195,7 @@ TEST_F(HostilePeers, OthersAreLeftAlone) {
   send_long_calls(connect(), 1, kLong);
   ASSERT_TRUE(run_until(context, [&] { return server->counters().calls == 4; }));
   ASSERT_TRUE(
-      run_until(context, [&] { return server->counters().bulk_in_use == 0; }));  // the stalled one has been aborted
+      run_until(context, [&] { return server->counters().bulk_in_use == 0; }));  // the stalled connection was aborted
   EXPECT_EQ(server->counters().connections, 2u);
   PayloadBuilder& reply = held->reply();
   for (const std::uint32_t word : {held->xid(), 1u, 1u}) reply.u32(word);

@@ -123,7 +123,7 @@ TEST(LogLimitTest, OnePeerDoesNotSuppressTheLinesAboutOthers) {
   EXPECT_EQ(limit.admit(now + LogLimit::kPeriod, 3), LogLimit::kMost + 2u);
 }
 
-// The line is written about the peer of its subject.
+// A line counts against the limit of the peer that its subject names.
 TEST(LogLimitTest, LinesAreCountedByThePeerOfTheirSubject) {
   const auto lines = std::make_shared<test::LogLines>();
   const Log log(lines);

@@ -129,7 +129,7 @@ class PosixFileSystem final : public FileSystem {
     act_as_server_in_time();
     return error;
   }
-  /// To call after become_caller(): takes the server's rights if the locator needs them to store places.
+  /// To be called after become_caller(): takes the server's rights if the locator needs them to store places of files.
   void prepare_to_remember() const noexcept {
     if (locator_->remembers()) act_as_server();
   }
