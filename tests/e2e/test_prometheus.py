@@ -293,7 +293,7 @@ class Labels(Case):
         wait_until(lambda: sum_of(scrape(server), "rpcrdma_calls_total") == 3 * count, "a new report")
         after = scrape(server)
         self.assertEqual(sum_of(after, "rpcrdma_connections"), count)
-        # A name that no export has, or that is not permitted, has one of few statuses.
+        # The hostile names add only failure counters: one for each of the few statuses that reject them.
         added = set(after) - set(before)
         self.assertLessEqual({family for family, _ in added}, {"rpcrdma_failures_total"})
         self.assertLessEqual(len(added), 3)

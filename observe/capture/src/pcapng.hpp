@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The blocks of a pcapng file (draft-ietf-opsawg-pcapng) with one interface of raw IP packets. No I/O.
+// The blocks of a pcapng file (draft-ietf-opsawg-pcapng) with one interface of raw IP packets. Does no I/O.
 #include <cstdint>
 #include <string_view>
 #include <vector>

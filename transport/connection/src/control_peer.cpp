@@ -132,7 +132,7 @@ Disposition Control::consider(const Characteristic& wanted) {
 }
 
 /// [xchar-3.1-b] [xchar-3.1-c] A larger size takes effect when no smaller receive is left. A smaller size takes effect
-/// at once: the peer has limited its Sends before its request.
+/// at once: the peer limited its Sends before it made the request.
 Disposition Control::consider_size(std::uint32_t size) {
   if (size < wire::kVersionTwoThreshold) return Disposition::rejected;
   const std::uint32_t current = own_.receive_buffer_size;

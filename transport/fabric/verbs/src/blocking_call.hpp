@@ -14,7 +14,8 @@ namespace rpcrdma::fabric::verbs {
 class BlockingCall;
 
 /// The threads of an io_context for calls that block in the kernel until a peer acts, and for the cleanup after such a
-/// call, which may block as well. The io_context joins the threads when it is destroyed. All functions: any thread.
+/// call, which may block as well. The io_context joins the threads when it is destroyed. All functions may be called on
+/// any thread.
 class BlockingCalls final : public boost::asio::execution_context::service {
  public:
   static boost::asio::execution_context::id id;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Lists of memory pieces in the order of a stream. No I/O.
+// Lists of memory pieces in the order of a stream. Does no I/O.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>

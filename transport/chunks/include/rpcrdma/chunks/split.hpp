@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Cuts a transfer between local memory and the segments of a chunk into single RDMA operations. No I/O.
+// Cuts a transfer between local memory and the segments of a chunk into single RDMA operations. Does no I/O.
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>

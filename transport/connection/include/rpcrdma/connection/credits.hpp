@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Credits of one direction as the requester counts them (RFC 8166 section 3.3.1). Each direction has its own credits
-// (RFC 8167 section 4.1). No I/O.
+// (RFC 8167 section 4.1). Does no I/O.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The state machine of the exchange of characteristics, as one table. No I/O.
+// The state machine of the exchange of characteristics, as one table. Does no I/O.
 #include <array>
 #include <cstddef>
 #include <cstdint>

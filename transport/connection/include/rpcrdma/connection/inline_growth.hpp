@@ -7,7 +7,7 @@
 
 namespace rpcrdma::transport {
 
-/// Decides when to ask the peer for larger or smaller Receives. No I/O.
+/// Decides when to ask the peer for larger or smaller Receives. Does no I/O.
 ///
 /// A call that fits inline costs neither windows nor an RDMA Read, but each Receive of the peer must be as large as the
 /// largest inline call. Therefore the policy asks for a larger size when a quarter of the last 64 calls were too long

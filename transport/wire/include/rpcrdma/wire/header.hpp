@@ -3,7 +3,7 @@
 // The RPC-over-RDMA header: version one (RFC 8166 sections 4.1 and 4.2), and version two in the form of
 // draft-cel-nfsv4-rpcrdma-version-two-01 section 4.2, called v2-01 below. Version two adds a direction and optional
 // messages. Later drafts assign other codes under the same version number. Both sides must therefore be configured for
-// this form, the profile xcharext-01. No I/O; any thread.
+// this form, the profile xcharext-01. Does no I/O; may be used on any thread.
 #include <cstddef>
 #include <cstdint>
 

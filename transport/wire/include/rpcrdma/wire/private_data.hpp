@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Connection private data of RPC-over-RDMA version 1 (RFC 8797). No I/O; any thread.
+// Connection private data of RPC-over-RDMA version 1 (RFC 8797). Does no I/O; may be used on any thread.
 #include <array>
 #include <cstddef>
 #include <cstdint>

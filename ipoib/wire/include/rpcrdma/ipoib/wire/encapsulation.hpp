@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The encapsulation header in front of each packet (RFC 4391 section 6, RFC 4755 section 4). No I/O; any thread.
+// The encapsulation header in front of each packet (RFC 4391 section 6, RFC 4755 section 4). Does no I/O; may be used
+// on any thread.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The link-layer address of an interface (RFC 4391 section 9.1.1, RFC 4755 section 3.1). No I/O; any thread.
+// The link-layer address of an interface (RFC 4391 section 9.1.1, RFC 4755 section 3.1). Does no I/O; may be used on
+// any thread.
 #include <array>
 #include <compare>
 #include <cstddef>

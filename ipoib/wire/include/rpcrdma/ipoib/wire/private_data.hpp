@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The private data of connection set-up (RFC 4755 section 6), and the MTU that results from it. No I/O; any thread.
+// The private data of connection set-up (RFC 4755 section 6), and the MTU that results from it. Does no I/O; may be
+// used on any thread.
 #include <array>
 #include <cstddef>
 #include <cstdint>

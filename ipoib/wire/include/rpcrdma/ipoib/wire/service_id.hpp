@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The Service-ID of a connection request (RFC 4755 section 3.5). No I/O; any thread.
+// The Service-ID of a connection request (RFC 4755 section 3.5). Does no I/O; may be used on any thread.
 #include <cstdint>
 #include <optional>
 

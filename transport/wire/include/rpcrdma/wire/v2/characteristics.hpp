@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Transport characteristics and lists of them: xcharval, xcharspec and xcharsubset of
-// draft-dnoveck-nfsv4-rpcrdma-xcharext-01 sections 2.1 and 3. No I/O; any thread.
+// draft-dnoveck-nfsv4-rpcrdma-xcharext-01 sections 2.1 and 3. Does no I/O; may be used on any thread.
 #include <array>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>

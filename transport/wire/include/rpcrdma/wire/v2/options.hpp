@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The content of RDMA2_OPTIONAL messages: the four operations of draft-dnoveck-nfsv4-rpcrdma-xcharext-01 section 4.
-// None carries a payload. No I/O; any thread.
+// None carries a payload. Does no I/O; may be used on any thread.
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/wire/error.hpp"
 #include "rpcrdma/wire/v2/characteristics.hpp"
