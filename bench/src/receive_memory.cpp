@@ -25,7 +25,8 @@ using transport::VersionChoice;
 constexpr std::size_t kAmplePool = std::size_t{64} << 30;
 constexpr std::uint32_t kLarge = 65536;
 constexpr std::uint32_t kWrite = 32768;
-/// The most calls to make until receives have grown, and the most waits until they have shrunk.
+/// The maximum number of calls to make until receives have grown, and the maximum number of waits until they have
+/// shrunk.
 constexpr int kMaxWrites = 4000;
 constexpr int kMaxWaits = 3000;
 /// Receives of a server's connection for replies to reverse calls and for optional messages.

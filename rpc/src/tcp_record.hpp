@@ -88,7 +88,8 @@ class RecordReader {
 
  private:
   static constexpr std::size_t kStep = 65536;
-  /// The most bytes that one receive may read ahead. A longer fragment is received directly into the record.
+  /// The maximum number of bytes that one receive may read ahead. A longer fragment is received directly into the
+  /// record.
   static constexpr std::size_t kAhead = 4096;
 
   void begin() {

@@ -36,7 +36,8 @@ class Simulation(Case):
         self.assertNotEqual(self.played("--seed", seed, "--faults", "1", "--operations", "1", "--trace"), first)
 
     def test_seeds_that_failed(self):
-        # With seed 654234, calls that had timed out still held the server's memory. With the others, the server failed to listen.
+        # With seed 654234, calls that had timed out still held the server's memory. With the other seeds, the server failed
+        # to listen.
         for seed in (142634, 178404, 248472, 453262, 654234, 694118, 704536, 824099, 917311):
             with self.subTest(seed=seed):
                 self.assertIn(" 0 failed", self.played("--seed", seed))

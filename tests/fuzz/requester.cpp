@@ -46,7 +46,7 @@ class OneCall final : public transport::Call {
   void done(error_code status, const Payload* reply) noexcept override {
     require(++times_done == 1 && (reply != nullptr) == !status);
     if (reply != nullptr) check(*reply);
-    // Overwrites the memory, which belongs to the caller again. A later RDMA Write of the peer would show.
+    // Overwrites the memory, which belongs to the caller again. A later RDMA Write of the peer would change it.
     if (result_) std::memset(result_.ref().data, static_cast<int>(kOver), result_.ref().size);
   }
   void require_untouched() const {

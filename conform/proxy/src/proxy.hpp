@@ -18,7 +18,8 @@ class Proxy {
   const Counters& counters() const noexcept { return counters_; }
 
  private:
-  /// The most connections at a time; further connections wait. Each connection has buffers of 0.5 MiB at most.
+  /// The maximum number of connections at a time; further connections wait. Each connection has buffers of 0.5 MiB at
+  /// most.
   static constexpr std::size_t kMaxConnections = 256;
 
   void accept();

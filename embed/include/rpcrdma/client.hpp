@@ -39,7 +39,7 @@ struct ClientOptions {
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
-  /// The most bytes of chunks in calls that the server makes, with RPC-over-RDMA version two
+  /// The maximum number of bytes of chunks in calls that the server makes, with RPC-over-RDMA version two
   /// (rpc::ReverseHandlersOptions).
   std::uint32_t reverse_bulk_budget = 1u << 20;
   Polling poll{};  ///< polling of the client's own thread before it sleeps; not used with the application's io_context
@@ -159,7 +159,7 @@ class RPCRDMA_EXPORT Client {
     /// The characteristics of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;
   };
-  /// On a thread other than the client's, blocks until the client's thread has answered.
+  /// If called on a thread other than the client's, blocks until the client's thread has answered.
   Statistics statistics() const;
 
  private:

@@ -27,7 +27,7 @@ const char* own_reason(Refusal refusal) noexcept {
 /// The bytes of memory for the packets of one connection, in each direction.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
-/// The most peers, and the most learnt peers with one address on the fabric.
+/// The maximum number of peers, and of learnt peers with one address on the fabric.
 constexpr std::size_t kMaxPeers = 1024;
 constexpr std::ptrdiff_t kMaxPeersOfOne = 8;
 /// The time between sweeps if idle connections are not closed.

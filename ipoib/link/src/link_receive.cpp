@@ -8,7 +8,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// The most learnt addresses: in total, and from all peers with one address on the fabric.
+/// The maximum number of learnt addresses: in total, and from all peers with one address on the fabric.
 constexpr std::size_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
 
 bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& address) noexcept {

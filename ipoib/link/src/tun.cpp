@@ -31,7 +31,7 @@ struct VirtioHeader {
   std::uint8_t flags, type;
   std::uint16_t headers, cut_size, checksum_start, checksum_offset;
 };
-/// The most parts of a packet in one write.
+/// The maximum number of parts of a packet in one write.
 constexpr std::size_t kMaxParts = 128;
 
 error_code tun_error() noexcept { return {errno, boost::system::system_category()}; }

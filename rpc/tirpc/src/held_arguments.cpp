@@ -8,7 +8,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// The most bytes of arguments in addition to the opaque.
+/// The maximum number of bytes of arguments in addition to the opaque.
 constexpr std::size_t kMostBeside = kLongOpaque;
 
 /// True for libtirpc's AUTH_NONE and AUTH_SYS, which write the same bytes each time. Other authenticators may count or

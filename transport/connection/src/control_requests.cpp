@@ -13,7 +13,7 @@ namespace {
 
 using wire::v2::CharacteristicId;
 
-/// The most requests that wait; the draft sets no limit.
+/// The maximum number of requests that wait; the draft sets no limit.
 constexpr std::size_t kMaxRequests = 16;
 
 bool valid(const CharacteristicChange& change) noexcept {

@@ -19,7 +19,7 @@ constexpr std::size_t kSlab = std::size_t{1} << 20;
 /// The least number of slabs of a pool that is full of small buffers: limits the size of a slab in a small pool.
 constexpr std::size_t kSlabsAtLeast = 16;
 constexpr std::size_t kPage = 4096;
-/// The most slabs that one trim() drops: deregistering takes long on some fabrics.
+/// The maximum number of slabs that one trim() drops: deregistering takes long on some fabrics.
 constexpr std::size_t kMostTrimmed = 64;
 
 bool is_idle(const Slab& slab) noexcept { return slab.idle(); }

@@ -28,7 +28,8 @@ class RPCRDMA_EXPORT Loop {
   void release() noexcept { guard_.reset(); }
   /// Ends the thread as soon as possible.
   void stop() noexcept { context_.stop(); }
-  /// Waits for the end of the thread, after release() or stop(). On the thread itself, returns at once.
+  /// Waits for the end of the thread, after release() or stop(). If called on the thread itself,
+  /// returns at once.
   void join() noexcept;
   /// True from start() until the end of join().
   bool running() const noexcept { return thread_.joinable(); }

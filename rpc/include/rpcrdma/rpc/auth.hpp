@@ -13,9 +13,9 @@ namespace rpcrdma::rpc {
 /// How a caller identifies itself (RFC 5531 section 8.2). This implementation supports only `none` and `sys`.
 enum class AuthFlavor : std::uint32_t { none = 0, sys = 1, short_hand = 2, dh = 3, gss = 6, tls = 7 };
 
-/// The most bytes of a machine name in AUTH_SYS (RFC 5531 appendix A).
+/// The maximum number of bytes of a machine name in AUTH_SYS (RFC 5531 appendix A).
 inline constexpr std::uint32_t kMaxMachineName = 255;
-/// The most groups in AUTH_SYS (RFC 5531 appendix A).
+/// The maximum number of groups in AUTH_SYS (RFC 5531 appendix A).
 inline constexpr std::uint32_t kMaxGids = 16;
 
 /// The identity of a caller. Copyable, of fixed size. The fields after `flavor` are used for AUTH_SYS only.

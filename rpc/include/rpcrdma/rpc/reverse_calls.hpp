@@ -22,8 +22,8 @@ class ReverseCalls;
 struct ReverseOptions {
   Credential credential{};                    ///< for calls whose CallOptions have no credential
   std::chrono::milliseconds timeout{10'000};  ///< for calls without a deadline
-  /// The most calls in progress through one handle and its copies. In addition, at most 1024 calls of a connection may
-  /// wait for a credit. Calls beyond either limit fail with BaseError::out_of_memory.
+  /// The maximum number of calls in progress through one handle and its copies. In addition, at most 1024 calls of a
+  /// connection may wait for a credit. Calls beyond either limit fail with BaseError::out_of_memory.
   std::uint32_t max_calls = 1024;
 };
 

@@ -23,14 +23,15 @@ struct TcpServerOptions {
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< the limit for one peer address, over all its ports
   std::uint32_t max_calls = 16;  ///< calls served at a time per connection; further calls wait in the socket
-  /// The most bytes of one connection's calls and of their reply data. A connection at this limit is not read further.
+  /// The maximum number of bytes of one connection's calls and of their reply data. A connection at this limit is not
+  /// read further.
   std::size_t max_call_bytes = std::size_t{4} << 20;
-  /// The most bytes of reply data that all connections of one worker may hold at once. A Budget shares them between
-  /// peer addresses and between the connections of each address; calls wait for their share. Requests for up to 4096
-  /// bytes are not counted.
+  /// The maximum number of bytes of reply data that all connections of one worker may hold at once. A Budget shares
+  /// them between peer addresses and between the connections of each address; calls wait for their share. Requests for
+  /// up to 4096 bytes are not counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// The most bytes of calls (records) that all connections of one worker may hold at once, shared in the same way; at
-  /// least max_record. A record is read completely only when the budget has room for it.
+  /// The maximum number of bytes of calls (records) that all connections of one worker may hold at once, shared in the
+  /// same way; at least max_record. A record is read completely only when the budget has room for it.
   std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for this time, while none of its calls is being served, is closed.
   std::chrono::seconds idle_timeout{360};

@@ -8,7 +8,7 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The most buffers in one Send or Write.
+/// The maximum number of buffers in one Send or Write.
 inline constexpr std::uint32_t kMaxWorkGather = 32;
 
 /// State that a fabric shares with its queue pairs, windows and listeners, which may outlive it.

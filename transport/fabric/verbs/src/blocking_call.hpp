@@ -19,7 +19,7 @@ class BlockingCall;
 class BlockingCalls final : public boost::asio::execution_context::service {
  public:
   static boost::asio::execution_context::id id;
-  /// The most calls in progress.
+  /// The maximum number of calls in progress.
   static constexpr std::size_t kMost = 64;
 
   explicit BlockingCalls(boost::asio::execution_context& owner) : service(owner) {}

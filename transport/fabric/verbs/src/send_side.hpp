@@ -48,7 +48,7 @@ class SendSide {
 
   explicit SendSide(const Limits& limits);
 
-  /// The most work requests on the device: a flush and a probe may be added to the user's requests.
+  /// The maximum number of work requests on the device: a flush and a probe may be added to the user's requests.
   static std::uint32_t device_depth(std::uint32_t depth) noexcept { return depth + 2; }
 
   void set_max_inline(std::uint32_t bytes) noexcept { limits_.max_inline = bytes; }

@@ -7,7 +7,8 @@
 // NFS3ERR_JUKEBOX are retried. Errors: nfs::Status from the server, nfs::ClientError, and those of the RPC layer and
 // the transport.
 //
-// Threads: all on the thread of the io_context, which must outlive the Client. A Client must outlive its operations.
+// Threads: everything here belongs to the thread of the io_context, which must outlive the Client. A Client must
+// outlive its operations.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>

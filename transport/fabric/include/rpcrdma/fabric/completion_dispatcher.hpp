@@ -34,7 +34,7 @@ class CompletionDispatcher {
     ~Owner() = default;
   };
 
-  /// The most batches that one run() delivers before other handlers of the io_context run.
+  /// The maximum number of batches that one run() delivers before other handlers of the io_context run.
   static constexpr int kMaxBatches = 4;
 
   /// `owner` may be null. All arguments must outlive the dispatcher, but `events` is not used after quiesce().

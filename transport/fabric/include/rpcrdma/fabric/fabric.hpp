@@ -62,8 +62,8 @@ struct Capabilities {
   bool cheap_registration = false;
   /// True: the provider reports the peer's RDMA Reads and Writes (QueuePairOptions::access).
   bool reports_access = false;
-  /// The most bytes that this process may have registered at once, over all its fabrics: its limit of locked memory
-  /// when the fabric was opened. A registration beyond the limit fails with FabricError::locked_memory.
+  /// The maximum number of bytes that this process may have registered at once, over all its fabrics: its limit of
+  /// locked memory when the fabric was opened. A registration beyond the limit fails with FabricError::locked_memory.
   std::uint64_t lockable_memory = std::numeric_limits<std::uint64_t>::max();
 
   friend bool operator==(const Capabilities&, const Capabilities&) = default;

@@ -20,9 +20,9 @@ namespace rpcrdma::fabric::iwarp {
 /// Ownership. Payload memory stays valid until the batch is written or cut().
 class FpduWriter {
  public:
-  /// The most buffers in the payload of one frame.
+  /// The maximum number of buffers in the payload of one frame.
   static constexpr std::size_t kMaxGather = 32;
-  /// The most frames in one batch.
+  /// The maximum number of frames in one batch.
   static constexpr std::size_t kMaxFrames = 64;
 
   /// To be called before the first frame. `markers`: the peer requested markers.

@@ -13,7 +13,7 @@ namespace rpcrdma::fabric::iwarp {
 class ReadResponder {
  public:
   explicit ReadResponder(Exposures& exposures) noexcept : exposures_(exposures) {}
-  /// To be called when the connection is established. `mulpdu`: the most bytes of one ULPDU; `depth`: IRD.
+  /// To be called when the connection is established. `mulpdu`: the maximum number of bytes of one ULPDU; `depth`: IRD.
   void start(std::uint32_t mulpdu, std::uint32_t depth);
 
   /// Checks the header of a Read Request. The payload will be placed in `buffer`.

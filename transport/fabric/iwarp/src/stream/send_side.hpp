@@ -44,7 +44,7 @@ struct Work {
 class SendSide {
  public:
   SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);
-  /// To be called when the connection is established. `mulpdu`: the most bytes of one ULPDU; `reads`: ORD.
+  /// To be called when the connection is established. `mulpdu`: the maximum number of bytes of one ULPDU; `reads`: ORD.
   void start(std::uint32_t mulpdu, std::uint32_t reads);
 
   error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context);

@@ -56,7 +56,7 @@ struct ClientOptions {
   std::chrono::seconds version_memory{600};
   /// Largest call message that may be sent as a Position-Zero Read chunk, in bytes.
   std::uint32_t max_long_call = 1u << 20;
-  /// The most calls in the waiting queue. (Windows and Reply chunk memory are bounded by the credits.)
+  /// The maximum number of calls in the waiting queue. (Windows and Reply chunk memory are bounded by the credits.)
   std::uint32_t max_waiting = 1u << 16;
 };
 

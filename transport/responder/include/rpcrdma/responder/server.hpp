@@ -25,17 +25,17 @@ struct ServerOptions {
   std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, over all its ports
   /// A connection without a call for this time is idle and may be evicted. Its client reconnects when it has a call.
   std::chrono::milliseconds idle_grace{10000};  ///< also the time after which idle pool memory is unmapped
-  /// The most bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once. Peer addresses and
-  /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their own, a quarter as
-  /// large but at least `max_chunk`.
+  /// The maximum number of bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once. Peer
+  /// addresses and their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their
+  /// own, a quarter as large but at least `max_chunk`.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Largest Read chunk, long call, Write or Reply chunk that is served, in bytes; no RFC sets this limit.
   std::uint32_t max_chunk = (1u << 20) + 65536;
   /// The number of bytes of a long call that are pulled before the call is delivered, at least 8. The handler pulls the
   /// rest with pull_rest(). A long call with other Read chunks is always pulled completely.
   std::uint32_t first_of_long_call = std::numeric_limits<std::uint32_t>::max();
-  /// The most segments in one header. RFC 8267 section 6.4.2 asks for support of 16 segments in each of four chunks.
-  /// [8267-6.4.2-a]
+  /// The maximum number of segments in one header. RFC 8267 section 6.4.2 asks for support of 16 segments in each of
+  /// four chunks. [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
   /// A connection is ended when the peer has answered no RDMA Read, or has accepted no Write and no Send, for this
   /// long. Until then the connection may hold a part of the bulk budget.

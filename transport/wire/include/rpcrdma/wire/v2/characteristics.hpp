@@ -65,7 +65,7 @@ class SmallerReceives {
   std::array<std::byte, 12> data_{};
 };
 
-/// The most characteristics in one list; a longer list is refused. The draft sets no limit.
+/// The maximum number of characteristics in one list; a longer list is refused. The draft sets no limit.
 inline constexpr std::size_t kMaxCharacteristics = 512;
 
 /// An xcharspec: a list in any order.

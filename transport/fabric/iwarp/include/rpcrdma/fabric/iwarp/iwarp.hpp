@@ -29,8 +29,8 @@ struct IwarpOptions {
   bool peer_to_peer = false;
   /// As initiator, the local address; unset: the system chooses an address that leads to the peer.
   std::optional<boost::asio::ip::address> source{};
-  /// The most outstanding Reads per direction and connection, at most 16382. If a queue pair asks for more, this number
-  /// applies.
+  /// The maximum number of outstanding Reads per direction and connection, at most 16382. If a queue pair asks for
+  /// more, this number applies.
   std::uint32_t max_read_depth = 128;
   /// Time limit for an accepted TCP connection to deliver its whole request.
   std::chrono::milliseconds request_timeout{5000};
