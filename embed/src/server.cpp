@@ -66,7 +66,7 @@ int Server::run() try {
 
 const std::vector<Server::Listener>& Server::listeners() const noexcept { return state_->listeners; }
 
-/// The time for connections to close after the deadline for calls that handlers keep.
+/// How long connections may take to close, once the deadline of the calls that handlers keep has passed.
 constexpr std::chrono::seconds kGrace{2};
 
 /// Closes all listeners and connections. Does nothing if the loops do not run.

@@ -27,7 +27,8 @@ printf '#!/bin/sh\nfor name; do echo "$name installed"; done\n' >"$work/bin/dpkg
 printf '#!/bin/sh\n' >"$work/bin/clang-format"
 chmod +x "$work"/bin/*
 
-# check SCRIPT TARGET [OPTION]...: checks that the script builds TARGET, perhaps with others, and that all of them exist.
+# check SCRIPT TARGET [OPTION]...: checks that the script builds TARGET, perhaps with other targets, and that all of
+# these exist.
 check() {
   local script=$1 wanted=$2
   shift 2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the event loop of libnfs is poll() on its socket. As many calls as the depth are in flight; the reply to
-// each starts the next one.
+// Operation: the event loop of libnfs is poll() on its socket. The number of calls in flight is `depth`; each reply
+// starts the next call.
 // Ownership: libnfs encodes a call when it is started, and frees its result after the callback.
 // Error handling: the first call that fails ends the sequence with an exception.
 #include "libnfs_connection.hpp"

@@ -28,7 +28,7 @@ RPCRDMA_PROCEDURE(Read, (kProgram, kVersion, 1, "READ", 0, 1, true, rpc::AuthReq
                   xdr_read_args, Data, xdr_data, header_and_data);
 RPCRDMA_PROCEDURE(Write, (kProgram, kVersion, 2, "WRITE", 1, 0, true, rpc::AuthRequirement::none), Data, xdr_data,
                   rpc::Void, rpc::xdr_nothing, header_only);
-/// Makes the server update its Board. Not in bench.x.
+/// Makes the server update its Board. The interface file bench.x does not contain this procedure.
 RPCRDMA_PROCEDURE(Publish, (kProgram, kVersion, 3, "PUBLISH", 0, 0, true, rpc::AuthRequirement::none), rpc::Void,
                   rpc::xdr_nothing, rpc::Void, rpc::xdr_nothing, header_only);
 

@@ -88,7 +88,7 @@ void Daemon::await_tidying() {
   tidying_.expires_after(kTidying);
   tidying_.async_wait([this](error_code failed) {
     if (failed || ending_) return;
-    // Closing files may block: at most one thread runs it.
+    // tidy() may block, because it closes files: at most one thread runs it.
     if (!tidying_now_.exchange(true)) {
       io_->submit([this](const HandleCodec&) {
         const TidyingEnds ends{tidying_now_};

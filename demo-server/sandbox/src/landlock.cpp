@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Landlock limits the files that the process opens, makes and removes, by their place, and the TCP ports that it binds
-// and connects to. Its system calls have no functions in the C library, and its header is older than some of its
+// Landlock limits the folders in which the process opens, makes and removes files, and the TCP ports that it binds and
+// connects to. Its system calls have no functions in the C library, and its header is older than some of its
 // rights.
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -17,7 +17,7 @@ class DirectoryStream {
  public:
   struct Entry {
     std::uint64_t number = 0;
-    std::string_view name;   ///< valid until the next peek() after next()
+    std::string_view name;   ///< valid until next(), followed by peek()
     std::uint64_t next = 0;  ///< position after the entry
   };
 

@@ -60,8 +60,8 @@ class SendSide {
   /// As QueuePair::read_waits().
   std::uint64_t read_waits() const noexcept { return read_waits_; }
 
-  /// Appends a work request. The caller sets its opcode and the fields of this opcode. Not when full(). Buffers without
-  /// a key are copied now, so they must fit inline.
+  /// Appends a work request. The caller sets its opcode and the fields of this opcode. Do not call it when full().
+  /// Buffers without a key are copied now, so they must fit inline.
   Result<ibv_send_wr*> append(std::span<const BufferRef> gather, bool may_inline, WorkContext* context,
                               std::uint32_t window = 0);
   /// Undoes the latest append.
@@ -72,11 +72,11 @@ class SendSide {
   void note_read(std::uint32_t depth) noexcept;
   /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
-  /// Appends an operation that needs no work request. It completes in order of posting. Not when full().
+  /// Appends an operation that needs no work request. It completes in order of posting. Do not call it when full().
   void append_software(WorkContext* context, std::uint32_t window);
   /// Makes the last work request signal its completion.
   void require_signal();
-  /// Appends an empty RDMA Write that signals its completion. Not while an earlier probe is outstanding.
+  /// Appends an empty RDMA Write that signals its completion. Do not call it while an earlier probe is outstanding.
   void append_probe();
   bool probing() const noexcept { return probing_; }
 

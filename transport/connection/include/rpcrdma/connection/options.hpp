@@ -39,7 +39,7 @@ struct CharacteristicOptions {
   bool adaptive = true;
   /// Time limit for the answer to a request, which otherwise ends with BaseError::deadline_exceeded.
   std::chrono::milliseconds request_timeout{10000};
-  /// With `adaptive`: after this time without a call of this side, it asks the peer for Receives of the first size.
+  /// With `adaptive`: a side that has made no call for this time asks the peer for Receives of the first size.
   std::chrono::milliseconds idle_shrink{30000};
 };
 
