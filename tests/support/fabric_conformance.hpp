@@ -114,7 +114,7 @@ struct Bed {
   virtual bool negotiates_depths() const { return true; }
   /// Whether a peer can tell an abort from an orderly end. On InfiniBand it cannot.
   virtual bool aborts_are_seen() const { return true; }
-  /// Where listeners of this bed bind.
+  /// The address to which listeners of this bed bind.
   virtual fabric::Endpoint address() const { return {boost::asio::ip::address_v4::loopback(), 0}; }
 };
 

@@ -12,7 +12,7 @@ class Dice {
   std::uint64_t next() noexcept;
   /// A number from 0 to `bound` - 1.
   std::uint32_t below(std::uint32_t bound) noexcept { return static_cast<std::uint32_t>(next() % bound); }
-  /// From `least` to `most`, small numbers more often.
+  /// A random number from `least` to `most`; small numbers are more frequent.
   std::uint32_t between(std::uint32_t least, std::uint32_t most) noexcept;
 
  private:

@@ -17,7 +17,7 @@ struct Transfer {
   Target target;
   Caller caller;
   memory::RegisteredBuffer buffer;  ///< bulk data of a file on a disk; the entries of a listing
-  PageRun run;                      ///< bulk data of a file in memory
+  PageRun run;                      ///< bulk data of a file of a memory export
   BufferRefs parts;                 ///< the buffers that hold the data, in order
   std::string path;                 ///< the target of a symbolic link
 

@@ -203,7 +203,8 @@ std::chrono::steady_clock::duration LinkState::tick() const noexcept {
   return std::max(Duration(options_.stall) / kTicks, Duration(std::chrono::milliseconds(1)));
 }
 
-/// Holds packet_. Drops it and returns false if the peer has stopped the other peers for too long.
+/// Holds packet_ until `peer` has room; the device is not read meanwhile. Returns false, so that the packet is dropped,
+/// if the peer has stopped the other peers for too long.
 bool LinkState::hold(Peer& peer) {
   const auto now = Peer::Clock::now();
   auto until = peer.patience.begin(now);

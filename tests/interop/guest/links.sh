@@ -5,7 +5,7 @@
 shift
 devices=5
 
-# neighbours [GTEST_OPTION...]: links of one process, on two devices.
+# neighbours [GTEST_OPTION...]: runs the tests in which one process has links on two devices.
 neighbours() {
   RPCRDMA_TEST_VERBS_ADDRESS=$(bridged 1) RPCRDMA_TEST_CLIENT_ADDRESS=$(bridged 2) \
     RPCRDMA_TEST_ROUNDS=$(few_or_many 60 1000) "$bin/interop_ipoib" --gtest_brief=1 --gtest_color=no "$@"

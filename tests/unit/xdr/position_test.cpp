@@ -62,7 +62,7 @@ TEST(Position, BeyondTheMessageFails) {
   EXPECT_TRUE(decoder.ok());
 }
 
-/// Considers an opaque of 8 bytes or more sent as soon as it is encoded, with all bytes before it.
+/// Treats an opaque of at least 8 bytes, and all bytes before it, as sent as soon as the opaque is encoded.
 class Sending final : public xdr::Borrowing {
  public:
   bool borrow(PayloadBuilder& out, Octets octets) override {

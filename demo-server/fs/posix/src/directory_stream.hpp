@@ -17,7 +17,7 @@ class DirectoryStream {
  public:
   struct Entry {
     std::uint64_t number = 0;
-    std::string_view name;   ///< valid until next(), followed by peek()
+    std::string_view name;   ///< valid until peek() is called after next()
     std::uint64_t next = 0;  ///< position after the entry
   };
 

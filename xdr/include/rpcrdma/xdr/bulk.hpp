@@ -62,7 +62,7 @@ struct bulk_data {
     part_count = static_cast<std::uint32_t>(from.size());
     for (const rpcrdma::BufferRef& part : from) length += part.size;
   }
-  /// The memory of kind `parts`.
+  /// The pieces of memory, if the kind is `parts`.
   std::span<const rpcrdma::BufferRef> part_span() const noexcept { return {parts, part_count}; }
   /// The bytes of kind `octets`; empty for the other kinds.
   std::span<const std::byte> octet_span() const noexcept {

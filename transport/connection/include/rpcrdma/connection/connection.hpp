@@ -129,7 +129,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   const wire::DecodeLimits& decode_limits() const noexcept { return decode_limits_; }
   fabric::Fabric& fabric() noexcept { return *setup_.fabric; }
   memory::Pool& pool() noexcept { return *setup_.pool; }
-  /// ConnectionInfo::number, from the start.
+  /// ConnectionInfo::number; valid even before the connection is established.
   std::uint64_t number() const noexcept { return info_.number; }
   /// Its lines are about this connection.
   const Log& log() const noexcept { return setup_.log; }
