@@ -8,7 +8,8 @@
 rounds=${2:-7} seconds=${3:-3}
 few='--credits 32'
 
-# by_kernel FOLDER CASE: fio without the client's cache; MB/s, or calls a second for the random case.
+# by_kernel FOLDER CASE: measures the kernel's client by fio, without the client's cache. Prints MB/s, or calls a second for
+# the random case.
 by_kernel() {
   local options
   case $2 in
@@ -21,7 +22,7 @@ by_kernel() {
     awk -F';' -v name="$2" '{ print name == "random_4k" ? $8 : (name == "read_1m" ? $7 : $48) * 1.024 / 1000 }'
 }
 
-# by_us CASE: our client on the kernel's server.
+# by_us CASE: measures this project's client with the kernel's server.
 by_us() {
   local options field=mb_s
   case $1 in
@@ -33,7 +34,7 @@ by_us() {
     "nfs://$right:20049/root/data" | sed "s/.*$field=\([0-9.]*\).*/\1/"
 }
 
-# both_ours CASE: our client on our server.
+# both_ours CASE: measures this project's client with this project's server.
 both_ours() {
   local options field=mb_s
   case $1 in
@@ -49,7 +50,7 @@ both_ours() {
 }
 
 perftest_listens() { rdma resource show cm_id | grep "comm $1" | grep -q 'state LISTEN'; }
-# by_perftest CASE: round trips of Sends for null_rtt, RDMA Writes for read_1m, RDMA Reads for write_1m.
+# by_perftest CASE: measures round trips of Sends for null_rtt, RDMA Writes for read_1m, and RDMA Reads for write_1m.
 by_perftest() {
   local program options
   case $1 in

@@ -111,7 +111,7 @@ Server::Report Server::report(std::size_t most_connections) const {
       if (state_->phase != State::Phase::running) return sum;
     try {
       sum.add(part.get());
-    } catch (const std::future_error&) {  // destroyed with the tasks of its loop
+    } catch (const std::future_error&) {  // the promise was destroyed with the tasks of its loop
     }
   }
   std::ranges::sort(sum.procedures, {}, [](const rpc::ProcedureStatistics& one) {

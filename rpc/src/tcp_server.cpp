@@ -18,7 +18,7 @@ using boost::asio::ip::tcp;
 
 namespace {
 
-/// Its outstanding operation shares ownership. Used on the first worker's thread.
+/// Accepts connections. The outstanding operation shares ownership of the object. Used on the first worker's thread.
 class Acceptor final : public std::enable_shared_from_this<Acceptor> {
  public:
   Acceptor(std::shared_ptr<TcpShared> shared, std::vector<std::shared_ptr<TcpWorkerState>> workers)

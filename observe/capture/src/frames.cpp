@@ -77,7 +77,7 @@ SegmentHeaders common_headers(const Connection& connection, bool outbound) {
     made.tcp_sum = sum_of(out.written().subspan(8));
   } else {
     out.u16(0x4500);
-    out.u32(0);       // the length, no identification
+    out.u32(0);       // no total length yet, no identification
     out.u16(0x4000);  // do not fragment
     out.u8(kHopLimit);
     out.u8(kTcpProtocol);

@@ -30,7 +30,7 @@ struct Connection {
   bool silent = false;                  ///< the peer did not answer: `failure` says why
   std::vector<std::byte> request_data;  ///< private data of the connector
   std::vector<std::byte> reply_data;    ///< private data of the acceptor
-  std::string remark;                   ///< a comment on the SYN, in each file
+  std::string remark;                   ///< comment of the SYN packet, which each file repeats
   std::atomic<bool> ended{false};       ///< set by the producer after its last record
   // Members that only the writer uses:
   std::uint64_t shown_in = 0;             ///< number of the last file that shows the opening

@@ -166,7 +166,7 @@ TEST(Subjects, AClientLogsCallsThatItSendsAgain) {
   EXPECT_FALSE(call->status);
   const Lines again = logged.client->with(xid + "call sent again");
   ASSERT_EQ(again.size(), 1u) << logged.client->all();
-  // It is sent again on another connection.
+  // The call is sent again on another connection.
   const Lines ended = logged.client->with("connection ended: ");
   ASSERT_GE(ended.size(), 1u);
   EXPECT_NE(ended[0].substr(0, ended[0].find(' ')), again[0].substr(0, again[0].find(' ')));

@@ -17,8 +17,8 @@ Outgoing listing_call(Session& s, bool plus) {
               : s.nfs(nfs::kReaddir, nfs::readdir_args(many, 0, Bytes(8), kListing));
 }
 
-/// Returns the reply in a Reply chunk; `memory` is that of each segment. Checks that the reply fills the segments in
-/// order, and that nothing else is written.
+/// Returns the reply in a Reply chunk; `memory` lists the memory of each segment. Checks that the reply fills the
+/// segments in order, and that nothing else is written.
 Bytes reply_in_chunk(const Message& message, const Chunk& asked, const std::vector<View>& memory) {
   Record::expect(message.header.procedure == kNomsg, "the Reply chunk is not used");
   Record::expect(message.header.lists.reply.has_value(), "the Reply chunk does not come back");

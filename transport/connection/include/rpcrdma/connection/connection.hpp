@@ -131,7 +131,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   memory::Pool& pool() noexcept { return *setup_.pool; }
   /// ConnectionInfo::number; valid even before the connection is established.
   std::uint64_t number() const noexcept { return info_.number; }
-  /// Its lines are about this connection.
+  /// A Log whose lines are about this connection.
   const Log& log() const noexcept { return setup_.log; }
   /// For one line about a message that the peer has sent, or about a call of either side; empty: the XID is unknown.
   LogAbout message_log(std::optional<std::uint32_t> xid) const noexcept {

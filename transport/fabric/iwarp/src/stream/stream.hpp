@@ -41,7 +41,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
   void forget(Exposure& exposure) noexcept;
 
-  /// Those of the socket, also after the end.
+  /// The TCP retransmissions of the socket; also valid after the end of the connection.
   std::uint64_t retransmissions() noexcept {
     return socket_.is_open() ? fabric::iwarp::retransmissions(socket_) : retransmissions_;
   }

@@ -58,10 +58,10 @@ struct Terminate {
   static constexpr std::size_t kMaxSize = 4 + 2 + 18 + 28;
 
   TerminateCode code;
-  bool has_length = false;           ///< M
-  std::uint16_t segment_length = 0;  ///< if M: bytes of the ULPDU at fault
-  Octets ddp_header;                 ///< if D: 14 or 18 bytes
-  Octets read_request;               ///< if R: 28 bytes
+  bool has_length = false;           ///< the M bit
+  std::uint16_t segment_length = 0;  ///< if the M bit is set: bytes of the ULPDU at fault
+  Octets ddp_header;                 ///< if the D bit is set: 14 or 18 bytes
+  Octets read_request;               ///< if the R bit is set: 28 bytes
 };
 
 void encode(const Terminate& message, Writer& out) noexcept;

@@ -15,7 +15,7 @@ namespace rpcrdma::nfsd {
 enum class SandboxMode : std::uint8_t {
   off,     ///< changes nothing
   log,     ///< as `on`, but the kernel logs and executes the system calls that `on` refuses
-  on,      ///< fewer capabilities, filtered system calls, only the TCP ports of SandboxNeeds; as the kernel permits
+  on,      ///< fewer capabilities, filtered system calls, only the TCP ports of SandboxNeeds; as far as the kernel can
   strict,  ///< as `on`, and only the files of SandboxNeeds; fails if the kernel lacks a part
 };
 
