@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a running server has done.
 // Operation: for a report, each event loop copies its own figures; the caller waits for the copies and adds them.
-// Ownership: a task on a loop shares only its promise with the caller, which may have left.
+// Ownership: a task on a loop shares only its promise with the caller, which may no longer wait.
 // Error handling: the part of a loop that has ended is missing.
 #include <algorithm>
 #include <boost/asio/post.hpp>

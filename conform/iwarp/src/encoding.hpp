@@ -25,8 +25,8 @@ enum Queue : std::uint32_t { kSendQueue, kReadQueue, kTerminateQueue };
 
 /// The word of read depths and RTR kinds (RFC 6581 section 9).
 struct Enhanced {
-  bool peer_to_peer = false;                       ///< A
-  bool send = false, write = false, read = false;  ///< B, C, D: kinds of RTR
+  bool peer_to_peer = false;                       ///< flag A
+  bool send = false, write = false, read = false;  ///< flags B, C and D: kinds of RTR
   std::uint16_t ird = 16, ord = 16;
 };
 inline constexpr std::uint16_t kNotNegotiated = 0x3FFF;

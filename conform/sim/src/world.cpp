@@ -177,7 +177,8 @@ Outcome World::play() {
 
 namespace {
 
-/// Never used, as a memory export does not block. Its thread must be asleep before simulated time begins.
+/// An I/O pool that runs no job, because a memory export does not block. Its thread must be asleep before simulated
+/// time begins.
 nfsd::IoPool& idle_pool() {
   static nfsd::IoPool pool(1, {});
   while (pool.idle() == 0) std::this_thread::yield();

@@ -23,7 +23,7 @@ namespace rpcrdma::rpc {
 /// A handler that acts before its first async_fetch() must answer a failure by reply(). Idempotent procedures are run
 /// whenever they arrive.
 ///
-/// Move-only. Any thread may move, answer and destroy it; functions marked "loop" belong to the thread of context().
+/// Move-only. Any thread may move, answer and destroy it; some functions belong to the thread of context().
 /// The Dispatcher and its io_context must outlive it.
 template <Procedure P>
 class ServerCall {
@@ -59,36 +59,38 @@ class ServerCall {
   LogSubject subject() const noexcept { return state_->call().connection().subject(xid()); }
   /// True if the call came over TCP, false over RDMA. May be called on any thread.
   bool over_tcp() const noexcept { return state_->call().over_tcp(); }
-  /// Loop. Statistics of the call's connection since it was accepted; all zero if it is lost.
+  /// Statistics of the call's connection since it was accepted; all zero if it is lost. Called on the thread of
+  /// context().
   transport::ConnectionStatistics statistics() const noexcept { return state_->call().statistics(); }
   /// The event loop of the call's connection. May be called on any thread.
   boost::asio::io_context& context() const noexcept { return state_->call().context(); }
 
-  /// Loop. The transport's interface to the call: pool(), write_chunks(), reserve_bulk(), pull().
+  /// The transport's interface to the call: pool(), write_chunks(), reserve_bulk(), pull(). Called on the thread of
+  /// context().
   transport::IncomingCall& transport() const noexcept { return state_->call(); }
-  /// Loop. Registered memory for bulk data.
+  /// Registered memory for bulk data. Called on the thread of context().
   memory::Pool& pool() const noexcept { return state_->call().pool(); }
   /// The size in bytes of each Write chunk that the client offers. May be called on any thread.
   std::span<const std::uint32_t> write_chunks() const noexcept { return state_->call().write_chunks(); }
 
-  /// Loop. A handle for calls to this client, which stays valid after this call. The caller asserts that the client has
+  /// A handle for calls to this client, which stays valid after this call. The caller asserts that the client has
   /// announced that it accepts calls. Over TCP the handle is dead: its calls fail with
-  /// TransportError::reverse_disabled.
+  /// TransportError::reverse_disabled. Called on the thread of context().
   ReverseClient reverse_client(ReverseOptions options = {}) const {
     return ReverseClient(state_->call(), std::move(options));
   }
 
-  /// Loop. Reserves `bytes` of the server's bulk budget for this call until its reply has been sent. May be called once
-  /// per call. Completes with void(error_code), possibly at once. This object must not move until completion: use
-  /// co_await in a coroutine, or the free function async_reserve() with callbacks.
+  /// Called on the thread of context(). Reserves `bytes` of the server's bulk budget for this call until its reply has
+  /// been sent. May be called once per call. Completes with void(error_code), possibly at once. This object must not
+  /// move until completion: use co_await in a coroutine, or the free function async_reserve() with callbacks.
   template <class Token>
   auto async_reserve(std::uint32_t bytes, Token&& token) {
     return async_reserve_on(*state_, bytes, std::forward<Token>(token));
   }
-  /// Loop. Transfers an argument's data to `destination`: by RDMA Read if the client reduced the argument, else by
-  /// copying. `destination` is registered memory of at least data.length bytes. It must stay valid until completion
-  /// with void(error_code). May be called once per argument. Call async_reserve() first, as the data may be large. This
-  /// object must not move until completion.
+  /// Called on the thread of context(). Transfers an argument's data to `destination`: by RDMA Read if the client
+  /// reduced the argument, else by copying. `destination` is registered memory of at least data.length bytes. It must
+  /// stay valid until completion with void(error_code). May be called once per argument. Call async_reserve() first, as
+  /// the data may be large. This object must not move until completion.
   template <class Token>
   auto async_fetch(const bulk_data& data, std::span<const BufferRef> destination, Token&& token) {
     return async_fetch_on(*state_, data, destination, std::forward<Token>(token));
@@ -122,7 +124,8 @@ class ServerCall {
   TypedServerCallState<P>* state_ = nullptr;
 };
 
-/// Loop. As ServerCall::async_reserve(), but `handler`, void(error_code, ServerCall<P>), receives the call.
+/// Called on the thread of the call's context(). As ServerCall::async_reserve(), but `handler`, void(error_code,
+/// ServerCall<P>), receives the call.
 template <Procedure P, class Handler>
 void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   transport::IncomingCall& transport = call.transport();
@@ -132,8 +135,8 @@ void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   });
 }
 
-/// Loop. As ServerCall::async_fetch(), but `handler`, void(error_code, ServerCall<P>), receives the call. `data` is
-/// part of the call's args().
+/// Called on the thread of the call's context(). As ServerCall::async_fetch(), but `handler`, void(error_code,
+/// ServerCall<P>), receives the call. `data` is part of the call's args().
 template <Procedure P, class Handler>
 void async_fetch(ServerCall<P> call, const bulk_data& data, std::span<const BufferRef> destination, Handler handler) {
   transport::IncomingCall& transport = call.transport();

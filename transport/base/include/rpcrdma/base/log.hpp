@@ -102,7 +102,7 @@ class RPCRDMA_EXPORT Log : public LogLevels<Log> {
     out.subject_ = subject;
     return out;
   }
-  /// For one line about `subject`, of which at most as many are written as `limit` admits. Null: all.
+  /// The log for one line about `subject`. Of such lines, only those that `limit` admits are written. Null: all lines.
   LogAbout about(const LogSubject& subject, LogLimit* limit = nullptr) const noexcept {
     return {sink_.get(), subject, limit};
   }
