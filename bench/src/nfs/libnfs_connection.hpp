@@ -4,7 +4,7 @@
 #include <nfsc/libnfs-raw-mount.h>
 #include <nfsc/libnfs-raw-nfs.h>
 #include <nfsc/libnfs.h>
-// Needs libnfs.h before it.
+// libnfs-raw.h needs libnfs.h before it.
 #include <nfsc/libnfs-raw.h>
 
 #include <functional>

@@ -7,7 +7,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Excludes -1, by which other servers mean "no such user".
+/// The ids that a configuration may name. A negative id is refused; other servers accept -1 for "no such user".
 constexpr NumberRange kIds{0, std::numeric_limits<std::uint32_t>::max()};
 
 bool take_squash(ConfigReader& reader, const toml::node& node, SquashPolicy& out) {

@@ -106,7 +106,7 @@ Checked<void> Daemon::open_capture() {
   return {};
 }
 
-/// Makes the state directory first, which must exist to be named in the sandbox.
+/// Makes the state directory first: the sandbox can only name a directory that exists.
 Checked<void> Daemon::confine() {
   if (const error_code failed = make_state_dir(options_.state_dir))
     return Refusal{fmt::format("state directory {}: {}", options_.state_dir.string(), failed.message())};

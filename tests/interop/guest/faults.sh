@@ -12,7 +12,7 @@ start_proxy() {
 }
 # A rule that acts on several messages logs one fault.
 faults() { grep -c ' info: fault ' /run/proxy.err; }
-# stop_proxy NAME: its log goes to NAME.log.
+# stop_proxy NAME: stops the proxy, and copies its log to NAME.log.
 stop_proxy() {
   kill -TERM "$proxy"
   expect 'the proxy exits with 0' wait "$proxy"

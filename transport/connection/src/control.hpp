@@ -187,8 +187,8 @@ class Control final : public CharacteristicsExchange {
   bool prepared_ = false;         // the first request already limits this side's Sends
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
-  bool growth_asked_ = false;  // a request of the policy waits or is in transit
-  bool shrinking_ = false;  // the request of the policy is for smaller receives, but not because of the size of calls
+  bool growth_asked_ = false;     // a request of the policy waits or is in transit
+  bool shrinking_ = false;        // the policy requests smaller receives for another reason than the size of calls
   std::uint32_t to_replace_ = 0;  // receives that the peer must still replace; calls and empty requests consume them
   std::uint64_t own_calls_ = 0;
   std::uint64_t idle_since_ = 0;  // own_calls_ when the timer was set

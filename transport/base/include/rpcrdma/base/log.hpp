@@ -106,13 +106,13 @@ class RPCRDMA_EXPORT Log : public LogLevels<Log> {
   LogAbout about(const LogSubject& subject, LogLimit* limit = nullptr) const noexcept {
     return {sink_.get(), subject, limit};
   }
-  /// For one line about the call `xid` on the connection of this Log.
+  /// The log for one line about the call `xid` on the connection of this Log.
   LogAbout call(std::uint32_t xid, LogLimit* limit = nullptr) const noexcept {
     LogSubject subject = subject_;
     subject.xid = xid;
     return {sink_.get(), subject, limit};
   }
-  /// For one line about the subject of this Log.
+  /// The log for one line about the subject of this Log.
   LogAbout limited(LogLimit& limit) const noexcept { return {sink_.get(), subject_, &limit}; }
 
  private:

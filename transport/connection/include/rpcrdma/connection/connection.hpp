@@ -133,13 +133,14 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint64_t number() const noexcept { return info_.number; }
   /// A Log whose lines are about this connection.
   const Log& log() const noexcept { return setup_.log; }
-  /// For one line about a message that the peer has sent, or about a call of either side; empty: the XID is unknown.
+  /// The log for one line about a message that the peer has sent, or about a call of either side. Empty: the XID is
+  /// unknown.
   LogAbout message_log(std::optional<std::uint32_t> xid) const noexcept {
     LogSubject subject = info_.subject();
     subject.xid = xid;
     return setup_.log.about(subject, setup_.log_limits != nullptr ? &setup_.log_limits->messages : nullptr);
   }
-  /// For one line about why the connection ends.
+  /// The log for one line about why the connection ends.
   LogAbout end_log() const noexcept {
     return setup_.log.about(info_.subject(), setup_.log_limits != nullptr ? &setup_.log_limits->ends : nullptr);
   }
