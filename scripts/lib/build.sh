@@ -2,7 +2,7 @@
 # Configures and builds a preset quietly; prints the errors of the log on failure. A preset names all its options, so that
 # the cache of an earlier build does not matter. Needs ui.sh; runs in the project's top folder.
 
-# seconds_since START: whole seconds.
+# seconds_since START: prints the whole seconds since START.
 seconds_since() { echo $((SECONDS - $1)); }
 
 # build_preset PRESET [-DNAME=VALUE]... [-- TARGET...]

@@ -23,7 +23,7 @@ copy_tree() {
     tar -C "$folder" --null --no-recursion -T - -cf - | tar -C "$destination" --no-same-owner -xf -
 }
 
-# free_mib PATH: free disk space in MiB.
+# free_mib PATH: prints the free disk space at PATH in MiB.
 free_mib() { df --output=avail -BM "$1" | tail -n 1 | tr -dc 0-9; }
 
 # roomy_folder MIB prints the first of the usual temporary folders with that much free space.

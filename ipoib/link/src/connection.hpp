@@ -70,7 +70,7 @@ class Connection final : fabric::QueuePairEvents {
   error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer);
 
   State state() const noexcept { return state_; }
-  /// For log lines about this connection; empty before connect() or accept().
+  /// The subject of log lines about this connection; empty before connect() or accept().
   LogSubject subject() const noexcept { return info_.subject(); }
   /// The size of the largest packet, once the connection is established.
   std::uint32_t mtu() const noexcept { return mtu_; }

@@ -21,8 +21,8 @@ keep() {
     git clone -q first second && git -C second fsck --full && git -C second log --format='%H %s' >"$1" &&
     git -C second status --porcelain >>"$1" && git -C second ls-files -s | sha256sum >>"$1"
 }
-# compile: without optimization, because the machine is emulated; -frandom-seed, because symbols may contain a random
-# number.
+# compile: builds the project. Does not optimize, because the machine is emulated; sets -frandom-seed, because symbols may
+# contain a random number.
 compile() {
   cmake -S second -B build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O0 -frandom-seed=1' \
     -DRPCRDMA_TESTS=OFF -DRPCRDMA_BENCH=OFF -DRPCRDMA_PRECOMPILE=ON -DCMAKE_UNITY_BUILD=ON >/run/cmake.out &&
@@ -45,7 +45,7 @@ ask_and_copy() {
     "$(built rpcrdma-nfs)" get -r "nfs://$1/m/transport" back && diff -r second/transport back/transport
 }
 
-# sums: checksums of everything built except precompiled headers, which contain addresses.
+# sums: prints checksums of everything built except precompiled headers, which contain addresses.
 sums() { find build -type f \( -name '*.o' -o -name '*.a' -o -path 'build/bin/*' \) -print0 | sort -z | xargs -0 sha256sum; }
 
 # work_on NAME FOLDER stores, builds and tries out the project in FOLDER; writes hashes to $VM_OUT/NAME.txt.

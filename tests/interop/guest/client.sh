@@ -11,7 +11,8 @@ small_tree() {
   : >"$1/empty"
 }
 
-# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: the server exports FOLDER as URL; /run/tree is the input.
+# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: checks the client's commands. The server exports FOLDER as URL; /run/tree
+# is the input.
 drive_client() {
   local url=$2 folder=$3
   client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:4}" # no terminal, no progress bar
@@ -35,7 +36,7 @@ drive_client() {
   rm -rf /run/back
 }
 
-# drive_changes URL FOLDER: commands that change names and attributes; URL is that of FOLDER.
+# drive_changes URL FOLDER: checks the commands that change names and attributes. The server exports FOLDER as URL.
 drive_changes() {
   expect 'mkdir' quiet mkdir "$1/new"
   expect 'mkdir -p' quiet mkdir -p "$1/new/a/b"
@@ -62,7 +63,8 @@ large_directory() {
   (cd "$1" && seq -f 'an entry with a name of some length %g' "$2" | xargs -d '\n' touch)
 }
 
-# drive_long_messages URL FOLDER: a directory whose listing takes replies of many KiB, and a call that does not fit inline.
+# drive_long_messages URL FOLDER: lists a directory, which takes replies of many KiB, and makes a call that does not fit
+# inline.
 drive_long_messages() {
   large_directory "$2/many" 600
   expect 'a large directory' same_output "quiet ls $1/many" <(ls "$2/many" | LC_ALL=C sort)
@@ -72,7 +74,7 @@ drive_long_messages() {
   expect 'readlink prints its target' printed readlink "$1/long" <<<"$target"
 }
 
-# client_tests FILTER: tests of the client on the kernel's server, in one process; they use /srv/knfsd/numbers.
+# client_tests FILTER: runs tests of the client on the kernel's server, in one process. They use /srv/knfsd/numbers.
 client_tests() {
   RPCRDMA_TEST_VERBS_ADDRESS=$address RPCRDMA_TEST_PORT=20049 RPCRDMA_TEST_EXPORT=/srv/knfsd \
     "$bin/interop_knfsd" --gtest_brief=1 --gtest_color=no --gtest_filter="$1"

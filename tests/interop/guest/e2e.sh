@@ -27,7 +27,7 @@ later=(commands/MemoryExport.test_sizes_around_the_limits trees/Trees.test_with_
   faults/Faults.test_sigpipe_in_mid_put faults/Faults.test_nobody_reads_the_output)
 
 python3 -B "$tests/e2e/run.py" --list | cut -d ' ' -f 1 >/run/tests
-# tests_of NAME...: the tests of these files and classes, and these methods.
+# tests_of NAME...: prints the tests of the named files and classes, and the named methods.
 tests_of() { grep -E "^($(IFS='|' && echo "${*//./\\.}"))([/.]|\$)" /run/tests; }
 without() { grep -vxF -f <(tests_of "$@"); }
 every_name_is_of_a_test() {

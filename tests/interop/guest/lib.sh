@@ -10,7 +10,7 @@ state=/run/nfsd-state
 # Seconds that a condition or a program may take; only a failure takes as long.
 patience=600
 
-# expect WHAT COMMAND...: a check. Shows the last lines of the programs if it fails.
+# expect WHAT COMMAND...: checks that COMMAND succeeds. If it fails, shows the last lines of the programs.
 expect() {
   local what=$1 start=$SECONDS
   shift
@@ -20,7 +20,7 @@ expect() {
     failed=1
   fi
 }
-# must WHAT COMMAND...: a check that ends the script if it fails, because the rest would be pointless or hang.
+# must WHAT COMMAND...: like expect, but ends the script if COMMAND fails, because the rest would be pointless or hang.
 must() {
   expect "$@"
   ((failed == 0)) || vm_die 'cannot continue without this'
@@ -29,7 +29,7 @@ finish() { exit "$failed"; }
 same_output() { cmp <(eval "$1") "$2"; }
 in_order() { [[ -z $(sort -c <<<"$1" 2>&1) ]]; }
 
-# few_or_many FEW MANY: the first number, or the second if $more is set.
+# few_or_many FEW MANY: prints the first number, or the second if $more is set.
 few_or_many() { echo "${more:+$2 }$1" | cut -d ' ' -f 1; }
 
 part() { echo "== $* (after $SECONDS s)"; }
@@ -67,8 +67,8 @@ rxe_with_a_wire() {
   rdma link add rxe0 type rxe netdev left && rdma link add rxe1 type rxe netdev right
 }
 
-# rxe_on_a_bridge COUNT: RoCE devices with the addresses $(bridged NUMBER), joined by a bridge. As above, traffic between two
-# of them takes the wire.
+# rxe_on_a_bridge COUNT: makes RoCE devices with the addresses $(bridged NUMBER), joined by a bridge. As above, traffic between
+# two of them takes the wire.
 bridged() { echo "10.2.0.$1"; }
 rxe_on_a_bridge() {
   local count=$1 number address
@@ -98,7 +98,7 @@ rxe_on_a_bridge() {
   for ((number = 1; number <= count; ++number)); do rdma link add "rxe$number" type rxe netdev "host$number" || return 1; done
 }
 
-# start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
+# start_nfsd FABRIC ADDRESS [OPTION...]: starts the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
 # $ours_options are options of that export, each with a comma before it; $nfsd_prefix is a command that executes the
 # server. Both exports trust root, because these scripts run as root.
 ours_options=''
@@ -146,8 +146,8 @@ no_bad_replies() {
     { echo "mountstats: ${numbers[*]}" && false; }
 }
 
-# resources_are BEFORE [HOW]: the RDMA subsystem holds the same resources as before, after closed connections have gone.
-# HOW is the command that printed BEFORE.
+# resources_are BEFORE [HOW]: waits until the RDMA subsystem holds the same resources as before, because closed connections
+# remain for a while. HOW is the command that printed BEFORE.
 resources_are() {
   local how=${2:-vm_rdma_resources}
   vm_until 120 eval '[[ $('"$how"') == "'"$1"'" ]]' || { echo "now: $($how)" && echo "before: $1" && false; }

@@ -11,7 +11,7 @@ neighbours() {
     RPCRDMA_TEST_ROUNDS=$(few_or_many 60 1000) "$bin/interop_ipoib" --gtest_brief=1 --gtest_color=no "$@"
 }
 
-# hosts TEST...: end-to-end tests of rpcrdma-ip, with tiny inputs unless RPCRDMA_E2E_SCALE says otherwise.
+# hosts TEST...: runs end-to-end tests of rpcrdma-ip, with tiny inputs unless RPCRDMA_E2E_SCALE says otherwise.
 hosts() {
   local number addresses=''
   for ((number = 1; number <= devices; ++number)); do addresses+=" $(bridged "$number")"; done

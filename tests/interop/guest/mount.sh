@@ -113,7 +113,7 @@ mount_everything() {
   stop_nfsd
 }
 
-# mounts_leave_nothing COUNT: needs a running server.
+# mounts_leave_nothing COUNT: checks that COUNT mounts leave no resources in use. Needs a running server.
 mounts_leave_nothing() {
   mount_cycles 1
   local idle regions descriptors

@@ -8,7 +8,7 @@ check=$tests/interop/posix/check.py
 
 # prepare FOLDER: sets up the exported folder.
 prepare() { mkdir "$1/check" && python3 -B "$check" --prepare "$1/check"; }
-# check_on NAME FOLDER GROUP...: writes the lines to $VM_OUT/NAME.txt.
+# check_on NAME FOLDER GROUP...: runs the checks in FOLDER, and writes the lines that they print to $VM_OUT/NAME.txt.
 check_on() {
   python3 -B "$check" "$2/check" "${@:3}" >"$VM_OUT/$1.txt" 2>/run/client.err
   local status=$?
@@ -16,8 +16,8 @@ check_on() {
   return $status
 }
 
-# differences: the lines that rpcrdma-nfsd prints and the kernel's server does not. Leaves out lines that the local file
-# system prints as well: in these cases the kernel's server supports less than a local file system.
+# differences: prints the lines that only the checks on rpcrdma-nfsd print, and not those on the kernel's server. Leaves out
+# lines that the local file system prints as well: in these cases the kernel's server supports less than a local file system.
 differences() {
   diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt" | sed -n '/^+++/d;s/^+//p' >/run/differ
   grep -Fxf "$VM_OUT/local.txt" /run/differ | sed 's/^/as on the local file system, unlike the server of the kernel: /'

@@ -7,7 +7,7 @@
 image=/run/vm/_srv_ours.img
 cut=/run/cut
 
-# power_fails CHECK: whether CHECK succeeds on a copy of the disk.
+# power_fails CHECK: returns whether CHECK succeeds on a copy of the disk.
 power_fails() {
   cp --sparse=always "$image" $cut.img
   # Repairs everything without asking: status 1 is "errors corrected".

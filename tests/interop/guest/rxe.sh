@@ -67,8 +67,8 @@ part_knfsd() {
   rpc.nfsd 0
 }
 
-# knfsd_invalidation URL CLIENT_OPTIONS: every command. rxe invalidates the windows that the server names, and two at
-# the client's request: a long call has two handles, and the server names neither.
+# knfsd_invalidation URL CLIENT_OPTIONS: runs every command of the client. rxe invalidates the windows that the server names,
+# and two at the client's request: a long call has two handles, and the server names neither.
 knfsd_invalidation() {
   trace_on svcrdma_post_send
   probe_on rxe_invalidate_mw
@@ -104,7 +104,7 @@ server_goes() {
   expect 'nothing is lost' cmp /run/piece "$file"
 }
 
-# knfsd_endings URL CLIENT_OPTIONS: connections that end in every way, and the resources that remain.
+# knfsd_endings URL CLIENT_OPTIONS: ends connections in every way, and checks that no resources remain.
 knfsd_endings() {
   local with_server
   with_server=$(but_never_accepted)

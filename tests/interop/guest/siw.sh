@@ -109,8 +109,8 @@ serves_again() {
   start_nfsd verbs $address
   stop_nfsd
 }
-# said_of_device PATTERN COMMAND_BEFORE... [ADDRESS]: a server that cannot listen at ADDRESS prints one line
-# that contains PATTERN.
+# said_of_device PATTERN COMMAND_BEFORE... [ADDRESS]: checks that a server that cannot listen at ADDRESS prints one line, and
+# that the line contains PATTERN.
 said_of_device() {
   local pattern=$1 at=$address
   shift

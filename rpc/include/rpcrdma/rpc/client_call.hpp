@@ -59,7 +59,7 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   ProcedureStatistics* counted_ = nullptr;    // set while the call is running
   bool submitted_ = false;
   std::shared_ptr<ClientCore> core_;  // set while the call is running
-  // For calls made on any thread.
+  // Memory for the handler that starts a call made on another thread.
   PostMemory post_memory_;
   error_code failed_;
   std::uint64_t uses_ =

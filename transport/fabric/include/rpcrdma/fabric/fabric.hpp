@@ -184,9 +184,9 @@ struct ConnectionInfo {
   /// does).
   std::optional<ReadDepths> peer_reads;
 
-  /// For log lines about the connection.
+  /// The subject of log lines about the connection.
   LogSubject subject() const noexcept { return {.connection = number, .fabric = fabric, .peer = peer}; }
-  /// For log lines about the call `xid` on the connection.
+  /// The subject of log lines about the call `xid` on the connection.
   LogSubject subject(std::uint32_t xid) const noexcept {
     return {.connection = number, .fabric = fabric, .peer = peer, .xid = xid};
   }

@@ -142,7 +142,7 @@ class FileSystem {
   /// Fills `into` with the bytes from `offset` on, up to the end of the file.
   virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                           std::span<const BufferRef> into) = 0;
-  /// Also returns nothing if the file is not open.
+  /// Returns nothing if it would block, and also if the file is not open.
   virtual std::optional<ReadResult> read_at_once(const Caller&, const NodeKey&, std::uint64_t,
                                                  std::span<const BufferRef>) {
     return std::nullopt;
