@@ -19,7 +19,7 @@ class Random {
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
   }
-  /// Below `bound`, which is not 0.
+  /// A random number below `bound`, which is not 0.
   std::uint32_t below(std::uint32_t bound) noexcept { return static_cast<std::uint32_t>(next() % bound); }
   std::uint32_t between(std::uint32_t low, std::uint32_t high) noexcept { return low + below(high - low + 1); }
   bool chance(std::uint32_t percent) noexcept { return below(100) < percent; }

@@ -193,7 +193,7 @@ Outcome play(const Plan& plan, const RunOptions& options) {
   auto world = std::make_unique<World>(plan, options, io);
   const Outcome outcome = world->play();
   if (outcome.violation)
-    static_cast<void>(world.release());  // the remaining objects may not be in a state that can be destroyed
+    static_cast<void>(world.release());  // the remaining objects might not be in a state that can be destroyed
   world.reset();
   environment::end();
   return outcome;

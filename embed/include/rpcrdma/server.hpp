@@ -102,7 +102,7 @@ class RPCRDMA_EXPORT Server {
     /// `FABRIC@ADDRESS:PORT`, the form that a client expects.
     std::string text() const;
   };
-  /// The addresses in the order of ServerOptions::listen, with the ports in use. After start().
+  /// The addresses in the order of ServerOptions::listen, with the ports in use. Call it after start().
   const std::vector<Listener>& listeners() const noexcept;
 
   /// What one listener has done.

@@ -21,7 +21,7 @@ std::vector<BedFactory> verbs_beds();
 constexpr std::chrono::seconds kProbing{1};
 /// Like verbs_beds(), with kProbing as the keepalive time.
 std::vector<BedFactory> probing_beds();
-/// Whether RPCRDMA_TEST_IWARP is set. On iWARP a Send or Write completes when it is sent, so the sender may not learn
+/// Whether RPCRDMA_TEST_IWARP is set. On iWARP a Send or Write completes when it is sent, so the sender might not learn
 /// that the peer refused it.
 bool on_iwarp();
 

@@ -59,7 +59,7 @@ conform_linux() {
     "$tests/interop/guest/mount-and-copy.sh" '{address}' '{port}' '{mount_port}' '{dir}'
 }
 
-# siw may not read what follows its Reply at once.
+# siw sometimes delays reading the bytes that arrive right after its Reply.
 conform_iwarp() {
   start_knfsd
   expect "siw below the kernel's server" conform iwarp-siw iwarp "$not_for_siw" --enhanced --pause 0.2 --patience 20 \

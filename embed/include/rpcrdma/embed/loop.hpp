@@ -36,7 +36,7 @@ class RPCRDMA_EXPORT Loop {
   /// How the thread has waited. May be called on any thread.
   Runner::Counters waits() const noexcept { return runner_.counters(); }
   bool on_thread() const noexcept { return context_.get_executor().running_in_this_thread(); }
-  /// Destroys the handlers that still wait, with the objects that they own. After join().
+  /// Destroys the handlers that still wait, with the objects that they own. To be called after join().
   void discard_handlers() noexcept { context_.discard(); }
 
  private:

@@ -37,8 +37,8 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   void prepare(Octets message) noexcept;
   /// The call is counted as a call of `procedure`, which outlives the client.
   void count_as(const ProcedureInfo& procedure) noexcept { procedure_ = &procedure; }
-  /// Counts the result's member `status`, an error of the program unless it is 0. To be called
-  /// only within the completion.
+  /// Counts the result's member `status`, an error of the program unless it is 0. To be called only within the
+  /// completion.
   void count_status(std::uint32_t status) noexcept {
     if (status != 0 && counted_ != nullptr) counted_->fail(status);
   }

@@ -21,7 +21,7 @@ struct Traffic {
   std::uint64_t write_bytes = 0;    ///< their bytes
   // Memory that this side exposes.
   std::uint64_t windows = 0;                ///< windows bound, or regions registered for one call
-  std::uint64_t window_bytes = 0;           ///< bytes that they exposed
+  std::uint64_t window_bytes = 0;           ///< bytes that these windows exposed
   std::uint64_t local_invalidations = 0;    ///< windows that this side invalidated
   std::uint64_t remote_invalidations = 0;   ///< windows that the peer invalidated by Send with Invalidate
   std::uint64_t sends_with_invalidate = 0;  ///< Sends of this side that invalidate a handle of the peer

@@ -30,7 +30,8 @@ struct VerbsOptions {
   /// for 8 s; without an acknowledgement the connection then ends with ETIMEDOUT. On iWARP, TCP retransmits, with its
   /// own time limit. The idle time is measured in steps of a quarter of this time.
   std::chrono::seconds keepalive{60};
-  /// Numbers connections: the program's function, as a plug-in may have a copy of it, which would count by itself.
+  /// The function that numbers connections. The program passes its own function, because a plug-in may contain a copy
+  /// with a counter of its own.
   std::uint64_t (*next_number)() noexcept = &next_connection_number;
 };
 
