@@ -7,8 +7,8 @@ namespace rpcrdma::conform::client {
 namespace {
 
 /// `when` chooses a call, and `choose` a segment of it. When the second call after that one arrives, `access` uses the
-/// segment. The access must end the connection: if another call arrives on it, it has been allowed, and `allowed` is
-/// reported.
+/// segment. The access must end the connection: if another call arrives on the connection, the access was allowed, and
+/// `allowed` is reported.
 void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choose,
                std::function<void(Link&, const RdmaSegment&)> access, const char* allowed) {
   struct Later {

@@ -42,8 +42,8 @@ inline bool same_object(const NodeStat& a, const NodeStat& b) noexcept {
 /// Opens one component below `directory`, O_PATH, without following a symbolic link or leaving the mount: Status::acces
 /// for another file system.
 StatusOr<Fd> open_component(int directory, std::string_view name);
-/// As open_component(), but never blocks: returns nothing unless the kernel's cache knows the name, or that it does not
-/// exist.
+/// As open_component(), but never blocks: returns nothing unless the kernel's cache contains the name, or the fact that
+/// the name does not exist.
 std::optional<StatusOr<Fd>> open_component_at_once(int directory, std::string_view name);
 /// Opens the object of an O_PATH descriptor for I/O. Only for files and directories.
 StatusOr<Fd> reopen(int fd, int flags);

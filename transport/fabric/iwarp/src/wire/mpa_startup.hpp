@@ -20,10 +20,10 @@ inline constexpr std::uint16_t kDepthNotNegotiated = 0x3fff;
 
 /// The 32-bit word in front of the private data (RFC 6581 section 9).
 struct EnhancedData {
-  bool peer_to_peer = false;   ///< A
-  bool send_rtr = false;       ///< B: a zero-length Send may be the ready-to-receive indication
-  bool write_rtr = false;      ///< C: a zero-length Write may be the indication
-  bool read_rtr = false;       ///< D: a zero-length Read may be the indication
+  bool peer_to_peer = false;   ///< flag A
+  bool send_rtr = false;       ///< flag B: a zero-length Send may be the ready-to-receive indication
+  bool write_rtr = false;      ///< flag C: a zero-length Write may be the indication
+  bool read_rtr = false;       ///< flag D: a zero-length Read may be the indication
   std::uint16_t inbound = 0;   ///< IRD, 14 bits
   std::uint16_t outbound = 0;  ///< ORD, 14 bits
   friend bool operator==(const EnhancedData&, const EnhancedData&) = default;
@@ -32,7 +32,7 @@ struct EnhancedData {
 struct StartupFrame {
   enum class Kind : std::uint8_t { request, reply };
   Kind kind = Kind::request;
-  bool markers = false;  ///< M: the sender wants markers in the stream that it receives
+  bool markers = false;  ///< flag M: the sender wants markers in the stream that it receives
   bool crc = false;
   bool rejected = false;
   std::uint8_t revision = kRevision2;
