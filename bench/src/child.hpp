@@ -15,7 +15,7 @@ struct Board {
   fabric::Counters fabric;            ///< the counters when last published
   std::uint64_t receive_bytes = 0;    ///< registered for sends and receives, when last published
   std::uint32_t connections = 0;      ///< open, when last published
-  std::uint16_t statistics_port = 0;  ///< where it serves statistics by HTTP, when it is ready
+  std::uint16_t statistics_port = 0;  ///< port of its statistics by HTTP; set when it is ready
 };
 
 /// A server in a process of its own, forked before this process has threads. The destructor kills it; so does the

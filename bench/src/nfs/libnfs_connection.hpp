@@ -26,7 +26,7 @@ class LibnfsConnection {
 
   /// Starts a call. When it ends, libnfs calls the rpc_cb with the last argument. Returns 0 on success, as libnfs does.
   using Submit = std::function<int(rpc_cb, void*)>;
-  /// Makes one call and waits for the reply. `take` gets the result, which is valid only while it runs.
+  /// Makes one call and waits for the reply. `take` gets the result, which is valid only until `take` returns.
   void call(const Submit& submit, const std::function<void(const void*)>& take);
 
   /// A run of calls, `depth` of them in flight, until `limit` calls have been started or the time is `end`.

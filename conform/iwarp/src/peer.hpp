@@ -18,7 +18,7 @@ struct Reply {
 
 /// How a stream ended.
 enum class End {
-  closed,   ///< the peer closed it in order
+  closed,   ///< the peer closed it in an orderly way
   reset,    ///< the peer reset it
   timeout,  ///< the stream has not ended in time
 };

@@ -40,7 +40,7 @@ struct Rule {
   bool fix_crc = false;                    ///< flip: whether to correct the CRC
   bool only_with_crc = false;              ///< flip: not on a connection without CRCs
   std::uint32_t grant = 1;                 ///< credits: the largest grant
-  std::optional<std::uint32_t> procedure;  ///< drop_reply: nothing: each non-idempotent procedure
+  std::optional<std::uint32_t> procedure;  ///< drop_reply; if absent: each non-idempotent procedure
 };
 
 /// The rule `random`: the seed chooses up to `each` faults on each of the first `connections` connections.

@@ -8,7 +8,7 @@ namespace rpcrdma::nfsd {
 
 inline error_code error_of(int error) noexcept { return {error, boost::system::system_category()}; }
 
-/// Landlock: TCP ports, and in `strict` mode files. Needs no_new_privs.
+/// Limits TCP ports and, in `strict` mode, files by Landlock. Needs no_new_privs.
 error_code confine_to(const SandboxNeeds& needs, bool strict);
 
 /// Drops capabilities.

@@ -27,7 +27,7 @@ class FileWriter {
   /// Completes the file, if records came since the last time; more may follow. `dropped`: records that did not reach
   /// write().
   void pause(std::uint64_t dropped);
-  /// The same number for the files that write() completes.
+  /// Sets the number of dropped records for the files that write() completes.
   void set_dropped(std::uint64_t dropped) noexcept { dropped_ = dropped; }
   void close(std::uint64_t dropped);
   /// May be called on any thread.

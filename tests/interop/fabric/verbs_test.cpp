@@ -75,7 +75,7 @@ TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
   EXPECT_TRUE(until([&] { return server().count(9) == 2; }));
 }
 
-// An adapter refuses to invalidate a window of another connection, rxe executes the request. In both cases the
+// An adapter refuses to invalidate a window of another connection; rxe executes the request. In both cases the
 // connection that carried the invalidation ends.
 TEST_P(VerbsTest, AnInvalidationOfAnothersWindowEndsTheConnection) {
   if (!has_windows()) return;

@@ -178,7 +178,7 @@ TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   expect_open(1);
   answer_one(4);
   expect_open(4);
-  answer_one(2);  // lowered below the number of calls in flight
+  answer_one(2);  // the grant falls below the number of calls in flight
   expect_open(3);
   answer_one(2);
   expect_open(2);

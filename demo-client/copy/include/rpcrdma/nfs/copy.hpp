@@ -3,9 +3,8 @@
 // Copies between local files and the server: files in pieces, with several READs or WRITEs in flight that use
 // registered buffers; trees with several files in flight.
 //
-// Threads: everything on the client's thread, except local reads and writes of bulk data, on threads that the Copier
-// owns.
-// Ownership: the Copier, the client and the observer must outlive the Copier's operations.
+// Threads: everything runs on the client's thread, except local reads and writes of bulk data, which run on threads
+// that the Copier owns. Ownership: the Copier, the client and the observer must outlive the Copier's operations.
 #include <boost/asio/thread_pool.hpp>
 #include <string_view>
 

@@ -3,7 +3,7 @@
 // The local side of a copy. Files and directories are used by descriptor, so that nothing that appears in a tree during
 // the copy (such as a symbolic link) leads outside.
 //
-// Threads: any, one at a time per object. Errors are those of the system.
+// Threads: any thread may use an object, but only one at a time. Errors are those of the system.
 #include <sys/stat.h>
 #include <sys/types.h>
 

@@ -25,7 +25,7 @@ struct ServerOptions {
   Program program = Program::nfs3;
   std::uint32_t null_program = 100003, null_version = 3;  ///< the program whose NULL is called
   std::string export_path;                                ///< path of the export, for MOUNT
-  std::optional<std::uint16_t> mount_port;                ///< MOUNT over TCP; otherwise over the connection itself
+  std::optional<std::uint16_t> mount_port;                ///< port of MOUNT over TCP; if absent: over RDMA
   std::optional<Bytes> root_handle;                       ///< used instead of MOUNT
   std::uint32_t uid = 0, gid = 0;                         ///< ids in AUTH_SYS
   std::chrono::milliseconds patience{10000};              ///< time limit for an answer of the server

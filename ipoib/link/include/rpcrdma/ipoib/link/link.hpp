@@ -10,7 +10,7 @@
 // number, its IP address on the fabric replaces its GID, and a neighbour table replaces ARP and neighbour discovery
 // (docs/ipoib.md).
 //
-// Threads. The fabric's thread only.
+// Threads. Used on the fabric's thread only.
 #include <chrono>
 #include <memory>
 #include <vector>
