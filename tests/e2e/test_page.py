@@ -233,8 +233,11 @@ class Page(Case):
     def test_after_errors(self):
         server = self.server(options=[*OPTIONS, "--max-connections", "3"])
         browser = self.open(server)
+        self.look(browser, server)
         self.troubles(server)
         page = self.look(browser, server)
+        for drawn in ("results", "faults", "open"):
+            self.assertTrue(browser.evaluate(f"points.some(p => p.{drawn} > 0)"), drawn)
         rows = {row[0]: row for row in page["procedures"]}
         self.assertEqual({name: rows[name][9] for name in ("LOOKUP", "MKDIR", "GETATTR")},
                          {"LOOKUP": "NOENT 2, ACCES 1", "MKDIR": "EXIST 1", "GETATTR": "BADHANDLE 1"})

@@ -31,7 +31,7 @@ class Top(Case):
         terminal.wait_for(f"status={status}")
         self.assertFalse(terminal.flag("alternate_on"))
         self.assertTrue(terminal.flag("cursor_flag"))
-        self.assertIn("rpcrdma-top", terminal.text())  # the command line
+        self.assertIn("rpcrdma-top", "".join(terminal.lines()))  # the command line, which may be wrapped
         terminal.enter(MODES)
         terminal.wait_for("icanon echo")
 
