@@ -33,10 +33,11 @@ void Server::add(Service service) {
 
 void Server::start() {
   if (state_->phase != State::Phase::fresh) throw std::logic_error("Server::start() called again");
-  state_->phase = State::Phase::running;
+  state_->phase = State::Phase::starting;
   try {
     state_->listen();
     if (state_->options.rpcbind) state_->register_with_rpcbind();
+    state_->phase = State::Phase::running;
   } catch (...) {
     stop(std::chrono::milliseconds(0));
     throw;
@@ -44,8 +45,11 @@ void Server::start() {
 }
 
 void Server::stop(std::chrono::milliseconds drain) {
-  if (state_->phase != State::Phase::running) return;
-  state_->phase = State::Phase::stopped;
+  if (state_->phase == State::Phase::fresh || state_->phase == State::Phase::stopped) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->phase = State::Phase::stopped;
+  }
   state_->rpcbind.remove();
   if (drain > drain.zero()) state_->close_all(drain);
   state_->end_loops();

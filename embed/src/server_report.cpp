@@ -16,6 +16,7 @@ namespace rpcrdma {
 
 Server::Statistics Server::statistics() const {
   Statistics sum;
+  if (state_->known_loops().empty()) return sum;
   for (const auto& group : state_->groups) {
     if (!group->server) continue;
     const transport::Server::Counters one = group->server->counters();
@@ -93,25 +94,25 @@ Server::Report Server::State::report_of(std::size_t index, std::size_t most_conn
 }
 
 Server::Report Server::report(std::size_t most_connections) const {
+  for (const auto& loop : state_->known_loops())
+    if (loop->thread.on_thread()) throw std::logic_error("Server::report() called on a thread of the server");
   std::vector<std::future<Report>> parts;
-  for (std::size_t i = 0; state_->phase == State::Phase::running && i < state_->loops.size(); ++i) {
-    embed::Loop& loop = state_->loops[i]->thread;
-    if (loop.on_thread()) throw std::logic_error("Server::report() called on a thread of the server");
-    auto promise = std::make_shared<std::promise<Report>>();
-    parts.push_back(promise->get_future());
-    boost::asio::post(loop.context(), [state = state_.get(), promise, i, most_connections] {
-      promise->set_value(state->report_of(i, most_connections));
-    });
+  {
+    // A task that was posted after stop() would never run, nor be destroyed with the others.
+    const std::lock_guard lock(state_->mutex);
+    for (std::size_t i = 0; state_->phase == State::Phase::running && i < state_->loops.size(); ++i) {
+      std::packaged_task<Report()> task(
+          [state = state_.get(), i, most_connections] { return state->report_of(i, most_connections); });
+      parts.push_back(task.get_future());
+      boost::asio::post(state_->loops[i]->thread.context(), [task = std::move(task)]() mutable { task(); });
+    }
   }
   Report sum;
-  sum.listeners.resize(state_->listeners.size());
+  if (!parts.empty()) sum.listeners.resize(state_->listeners.size());
   for (std::future<Report>& part : parts) {
-    // A loop that ends does not run its tasks any more.
-    while (part.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
-      if (state_->phase != State::Phase::running) return sum;
     try {
       sum.add(part.get());
-    } catch (const std::future_error&) {  // the promise was destroyed with the tasks of its loop
+    } catch (const std::future_error&) {  // stop() has destroyed the task
     }
   }
   std::ranges::sort(sum.procedures, {}, [](const rpc::ProcedureStatistics& one) {

@@ -2,6 +2,8 @@
 #pragma once
 // The parts of a running server.
 #include <atomic>
+#include <mutex>
+#include <span>
 
 #include "rpcrdma/embed/loop.hpp"
 #include "rpcrdma/rpc/rpcbind.hpp"
@@ -56,8 +58,15 @@ struct Server::State {
   std::vector<std::unique_ptr<rpc::TcpServer>> tcp_servers;
   std::vector<Listener> listeners;
   rpc::RpcbindRegistration rpcbind;
-  enum class Phase { fresh, running, stopped };
-  std::atomic<Phase> phase = Phase::fresh;  // Server::report() reads it on other threads
+  /// The loops; none before start() has ended. Any thread.
+  std::span<const std::unique_ptr<Loop>> known_loops() const noexcept {
+    const Phase now = phase;
+    return now == Phase::running || now == Phase::stopped ? std::span(loops) : std::span<const std::unique_ptr<Loop>>();
+  }
+
+  enum class Phase { fresh, starting, running, stopped };
+  std::atomic<Phase> phase = Phase::fresh;
+  mutable std::mutex mutex;  // held while `phase` becomes stopped
 };
 
 }  // namespace rpcrdma

@@ -54,8 +54,9 @@ struct ServerOptions {
 
 /// A service on one or more threads.
 ///
-/// Threads. Call the functions of this class from one thread at a time, and not from a handler. Handlers run on the
-/// threads of the server, concurrently if there are several, and must not block.
+/// Threads. Call the functions of this class from one thread at a time, and not from a handler; statistics() and
+/// report() may be called while another thread is in run() or in another function. Handlers run on the threads of the
+/// server, concurrently if there are several, and must not block.
 ///
 /// Lifetime. All objects that a handler refers to must exist until run() or stop() has returned; no handler runs
 /// afterwards. Answer or destroy every ServerCall that a handler keeps before the server is destroyed; a ReverseClient
@@ -144,7 +145,8 @@ class RPCRDMA_EXPORT Server {
   };
   /// Asks each thread of the server for its figures, and waits until each has answered, which it does between two
   /// handlers. At most `most_connections` connections are listed: those with the most calls. Any thread except those of
-  /// the server (std::logic_error). After stop() the report is empty, during stop() it may lack parts.
+  /// the server (std::logic_error). Before start() has ended and after stop() the report is empty; during stop() it may
+  /// lack parts. Must have returned before the server is destroyed.
   Report report(std::size_t most_connections = 16) const;
 
  private:

@@ -150,5 +150,47 @@ TEST(Server, CallsBackToItsClients) {
   EXPECT_EQ(again.get_future().get(), 18u);
 }
 
+TEST(Reports, MayBeMadeWhileTheServerStartsAndStops) {
+  std::atomic<bool> over{false};
+  for (int round = 0; round < 5; ++round) {
+    Server server({.listen = {"iwarp@127.0.0.1", "tcp@127.0.0.1"}, .threads = 2});
+    server.on<hello::Add>([](u_int value) { return value + 1; });
+    over = false;
+    std::thread reader([&] {
+      while (!over) {
+        const Server::Report report = server.report();
+        EXPECT_TRUE(report.listeners.empty() || report.listeners.size() == 2);
+        const Server::Statistics sums = server.statistics();
+        EXPECT_TRUE(sums.listeners.empty() || sums.listeners.size() == 2);
+      }
+    });
+    server.start();
+    Client client(server.listeners().front().text());
+    client.call<hello::Add>(1, asio::use_future).get();
+    EXPECT_EQ(server.report().procedures.size(), 1u);
+    server.stop(std::chrono::milliseconds(0));
+    over = true;
+    reader.join();
+    EXPECT_TRUE(server.report().procedures.empty());
+  }
+}
+
+TEST(Reports, AreNotMadeOnAThreadOfTheServer) {
+  Server server({.listen = {"iwarp@127.0.0.1"}});
+  bool refused = false;
+  server.on<hello::Add>([&](u_int value) {
+    try {
+      static_cast<void>(server.report());
+    } catch (const std::logic_error&) {
+      refused = true;
+    }
+    return value;
+  });
+  server.start();
+  Client(server.listeners().front().text()).call<hello::Add>(1, asio::use_future).get();
+  server.stop();
+  EXPECT_TRUE(refused);
+}
+
 }  // namespace
 }  // namespace rpcrdma::test
