@@ -66,15 +66,17 @@ class StderrSink final : public LogSink {
   spdlog::logger logger_;
 };
 
-/// One host may have all addresses of an IPv6 /64 prefix: they belong to one group. An IPv4-mapped address belongs to
-/// the group of the IPv4 address.
+/// One host may have all addresses of an IPv6 /64 prefix, and the hosts of a network share one: the peers of a prefix
+/// belong to half of the groups. An IPv4-mapped address belongs to the group of the IPv4 address.
 std::size_t group_of(const boost::asio::ip::address& peer) noexcept {
   using namespace boost::asio::ip;
   if (peer.is_v4()) return std::hash<address_v4>{}(peer.to_v4());
   if (peer.to_v6().is_v4_mapped()) return std::hash<address_v4>{}(make_address_v4(v4_mapped, peer.to_v6()));
+  constexpr std::size_t kHalf = LogLimit::kGroups / 2;
   address_v6::bytes_type prefix = peer.to_v6().to_bytes();
   std::fill(prefix.begin() + prefix.size() / 2, prefix.end(), 0);
-  return std::hash<address_v6>{}(address_v6(prefix));
+  const std::hash<address_v6> hash;
+  return hash(address_v6(prefix)) % 2 * kHalf + hash(peer.to_v6()) % kHalf;
 }
 
 }  // namespace

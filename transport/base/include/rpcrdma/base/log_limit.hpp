@@ -19,9 +19,8 @@ class LogLimit {
   static constexpr std::size_t kGroups = 8;           ///< groups of peers
   static constexpr std::chrono::seconds kPeriod{10};  ///< begins with its first line
 
-  /// Returns nothing if no line may be written at `now` about a peer with the hash `peer`, which is that of its IPv4
-  /// address or of the /64 prefix of its IPv6 address. Otherwise returns the number of lines about the peer's group
-  /// that have been left out since the last one that was written.
+  /// Returns nothing if no line may be written at `now` about a peer of the group `peer` modulo kGroups. Otherwise
+  /// returns the number of lines about the peer's group that have been left out since the last one that was written.
   std::optional<std::uint64_t> admit(Clock::time_point now, std::size_t peer = 0) noexcept {
     Group& group = groups_[peer % kGroups];
     if (group.written == 0 || now - group.begun >= kPeriod) {
