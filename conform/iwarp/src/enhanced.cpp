@@ -158,7 +158,7 @@ void reads_within(Peer& peer, std::uint16_t ird) {
     const ReadRequest request = unanswered.front();
     unanswered.pop_front();
     const std::uint32_t index = request.source - kFirstHandle;
-    Record::expect(index < header.lists.reads.size() && request.source_offset <= kSize &&
+    Record::expect(index < header.lists.reads.size() && request.source_offset <= kSize && request.size != 0 &&
                        request.size <= kSize - request.source_offset,
                    fmt::format("a Read of {} bytes at {:#x} of handle {:#x}, which the call does not offer",
                                request.size, request.source_offset, request.source));

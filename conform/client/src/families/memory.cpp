@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Access to memory that the client does not offer, or that a finished call offered (RFC 8166 sections 4.4.1 and 8.1).
 // The server grants one credit, so that when a call arrives, the client has received the reply to the previous call.
+#include <algorithm>
+
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
 namespace {
+
+bool offers(const Call& call, std::uint32_t handle) {
+  const auto same = [handle](const RdmaSegment& segment) { return segment.handle == handle; };
+  const auto& lists = call.header.lists;
+  return std::ranges::any_of(lists.reads, [&](const auto& read) { return same(read.target); }) ||
+         std::ranges::any_of(lists.writes, [&](const auto& chunk) { return std::ranges::any_of(chunk, same); }) ||
+         (lists.reply && std::ranges::any_of(*lists.reply, same));
+}
 
 /// `when` chooses a call, and `choose` a segment of it. When the second call after that one arrives, `access` uses the
 /// segment. The access must end the connection: if another call arrives on the connection, the access was allowed, and
@@ -24,6 +34,7 @@ void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choo
     if (later->used) {
       if (later->link == &link) t.broken(allowed);
     } else if (later->segment && later->link == &link && call.number == later->number + 2) {
+      if (offers(call, later->segment->handle)) return later->segment.reset();  // the provider uses the handle again
       later->used = true;
       t.happened();
       access(link, *later->segment);

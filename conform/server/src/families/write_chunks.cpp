@@ -88,14 +88,15 @@ void read_with_several_handles(Session& s) {
                  "not an RDMA_MSG with one Write chunk");
   const Chunk& returned = message.header.lists.writes[0];
   Session::expect_same_segments(chunk, returned);
+  const nfs::Read results = nfs::decode_read(decode_reply(message.payload).results, true);
+  Record::expect(results.status == nfs::kOk && results.count == 3000,
+                 fmt::format("status {}, {} bytes were read", results.status, results.count));
   View left = View(s.files().contents).first(3000);
   for (std::size_t i = 0; i < chunk.size(); ++i) {
     const View part = left.first(std::min<std::size_t>(chunk[i].length, left.size()));
     expect_written(*memories[i], {chunk[i]}, {returned[i]}, part);
     left = left.subspan(part.size());
   }
-  const nfs::Read results = nfs::decode_read(decode_reply(message.payload).results, true);
-  Record::expect(results.count == 3000, fmt::format("{} bytes were read", results.count));
 }
 
 struct ReadShape {
