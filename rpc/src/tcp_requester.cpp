@@ -133,10 +133,12 @@ void Link::on_record() {
   } else {
     ++counters.replies;
     const InProgress found = call->second;
+    if (found.call->statistics != nullptr) {
+      const auto spent = std::chrono::nanoseconds(Clock::now() - found.submitted).count();
+      found.call->statistics->latency.add(static_cast<std::uint64_t>(spent));
+    }
     calls_.erase(call);
     arm_timer();
-    if (found.call->statistics != nullptr)
-      found.call->statistics->latency.add(static_cast<std::uint64_t>((Clock::now() - found.submitted).count()));
     found.call->done({}, &message);
   }
   if (generation == generation_) read_next();

@@ -218,9 +218,9 @@ class Faults(Scraped):
     def beyond_the_limit(self, listener):
         self.wait_for_the_end()
         allowed = [self.peer(listener) for _ in range(CONNECTIONS)]
-        for peer in allowed:
-            peer.null()
         for _ in range(3):
+            for peer in allowed:  # the server would end an idle connection to make room
+                peer.null()
             counts = self.counts(listener)
             if listener in self.one.tcp:
                 with TcpPeer(listener) as peer:

@@ -81,8 +81,9 @@ class Scraped(Case):
         self.prometheus.__enter__()
 
     def counts(self, listener):
-        self.parts.append(Counts(listener, listener in self.one.tcp))
-        return self.parts[-1]
+        counts = Counts(listener, listener in self.one.tcp)
+        self.parts.append(counts)
+        return counts
 
     def peer(self, listener, **handshake):
         kind = CountingTcpPeer if listener in self.one.tcp else CountingPeer
