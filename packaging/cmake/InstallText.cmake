@@ -2,8 +2,8 @@
 # Installs text files that contain paths of installed files: the unit and the manual pages. If `cmake --install
 # --prefix` gives another prefix than the configured one, the installed files contain paths below that prefix.
 
-# rpcrdma_full_path(RESULT DIR) sets RESULT to the absolute path of DIR, which may be relative to the prefix. For the prefix /usr, etc
-# is /etc, as in GNUInstallDirs.
+# rpcrdma_full_path(RESULT DIR) sets RESULT to the absolute path of DIR, which may be relative to the prefix. For the
+# prefix /usr, etc is /etc, as in GNUInstallDirs.
 function(rpcrdma_full_path result dir)
   set(prefix "${CMAKE_INSTALL_PREFIX}")
   if(dir STREQUAL "etc" AND prefix MATCHES "^/usr/?$")

@@ -144,9 +144,9 @@ class RPCRDMA_EXPORT Server {
     RPCRDMA_HIDDEN void add(Report part);
   };
   /// Asks each thread of the server for its figures, and waits until each has answered, which it does between two
-  /// handlers. At most `most_connections` connections are listed: those with the most calls. Any thread except those of
-  /// the server (std::logic_error). Before start() has ended and after stop() the report is empty; during stop() it may
-  /// lack parts. Must have returned before the server is destroyed.
+  /// handlers. At most `most_connections` connections are listed: those with the most calls. May be called on any
+  /// thread except those of the server (else std::logic_error), and must have returned before the server is destroyed.
+  /// Before start() has ended and after stop() the report is empty; during stop() it may lack parts.
   Report report(std::size_t most_connections = 16) const;
 
  private:

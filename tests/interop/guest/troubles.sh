@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 few='--credits 8' # little data in flight: rxe.sh says why
 
-# disk_KIND NAME: a file system of that kind at /srv/NAME.
+# disk_KIND NAME: makes a file system of that kind at /srv/NAME.
 disk_full() { vm_ext4 "/srv/$1" 40; }
 
 disk_quota() {

@@ -116,7 +116,7 @@ TEST(Subjects, LinesOfACallHaveItsXid) {
   ASSERT_EQ(answered.size(), 1u) << logged.server->all();
   EXPECT_EQ(answered[0].find("conn=" + std::to_string(logged.number()) + " peer="), 0u) << answered[0];
   EXPECT_NE(answered[0].find(" xid=00001a2b: "), std::string::npos) << answered[0];
-  // Nothing tells the XID of a message that is too short; the header before it has another one.
+  // A message that is too short has no XID; the log must not show the XID of the previous header.
   peer.send(words({0x77}));
   ASSERT_TRUE(sides.wait([&] { return logged.server->with("message discarded").size() == 1; }));
   EXPECT_EQ(logged.server->with("message discarded")[0].find("xid="), std::string::npos);
@@ -126,7 +126,7 @@ TEST(Subjects, LinesOfACallHaveItsXid) {
   EXPECT_NE(logged.server->with("RDMA_ERROR ERR_CHUNK received")[0].find(" xid=00000099: "), std::string::npos);
 }
 
-// A peer that repeats a fault fills no disk.
+// A peer that repeats a fault cannot fill the disk with log lines.
 TEST(Subjects, RepeatedFaultsAreNotAllLogged) {
   LoggedSides logged;
   BothSides& sides = *logged.sides;

@@ -18,7 +18,7 @@ namespace {
 
 /// A server posts this many receives before it knows how many credits the client requests [8166-3.3.3-e].
 constexpr std::uint32_t kFirstReceives = 4;
-/// The most RDMA_ERROR messages outstanding, in addition to replies.
+/// The maximum number of outstanding RDMA_ERROR messages, in addition to replies.
 constexpr std::uint32_t kErrorSends = 16;
 
 /// Credits of the forward direction if this side's role is `sender`, else of the reverse direction.

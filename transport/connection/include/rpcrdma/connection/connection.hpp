@@ -150,8 +150,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   /// Closes the connection in an orderly way; on_disconnected() follows.
   void close() noexcept;
-  /// Immediate end; on_disconnected() follows, and reports `why` in place of the fabric's reason. `message`, if any, is
-  /// logged unless the connection has been aborted before; `xid`: of the call that it is about.
+  /// Ends the connection immediately; on_disconnected() follows, and reports `why` in place of the fabric's reason.
+  /// `message`, if any, is logged unless the connection has been aborted before; `xid` is that of the call that the
+  /// message is about.
   void abort(error_code why, const char* message = nullptr, std::optional<std::uint32_t> xid = {}) noexcept;
 
   // Transport characteristics, in version two.

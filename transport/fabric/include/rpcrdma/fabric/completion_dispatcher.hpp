@@ -43,7 +43,7 @@ class CompletionDispatcher {
   CompletionDispatcher(const CompletionDispatcher&) = delete;
   CompletionDispatcher& operator=(const CompletionDispatcher&) = delete;
 
-  /// Sets the most completions that may wait at a time. Call once, before the first add().
+  /// Sets the maximum number of completions that may wait at a time. Call it once, before the first add().
   void reserve(std::size_t completions) { ready_.reserve(completions); }
   /// run() will call `context` with `completion`. Directly before the call it subtracts `count` from `*slots`.
   void add(WorkContext& context, const Completion& completion, std::uint32_t* slots = nullptr,
