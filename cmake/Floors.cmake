@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # rpcrdma_floor(NAME PUBLIC|PRIVATE DEPS...) makes the library rpcrdma_NAME, one layer of the project, from the calling
-# folder: public headers in include/, sources and private headers in src/. DEPS are lower layers; an include of any
-# other layer does not compile.
+# folder: public headers in include/, sources and private headers in src/. DEPS are lower layers and external
+# libraries. An include of a layer that is neither in DEPS nor a PUBLIC dependency of one of them does not compile.
 function(rpcrdma_floor name)
   cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")

@@ -28,7 +28,7 @@ enum class Operation : std::uint8_t {
   tree_get,         ///< a tree of small files from the server; each file is one operation
   mkdir,
   rmdir,
-  set_mode,  ///< SETATTR of the mode of a name
+  set_mode,  ///< SETATTR of the mode of an object
   rename,
 };
 

@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kLongestName = 255, kLongestTarget = 4096, kLongestData = 1u << 20;
 constexpr std::uint32_t kFbig = 27, kNospc = 28, kNotsupp = 10004;
 constexpr std::uint64_t kWriteVerifier = 0x636f6e666f726d;
-constexpr std::size_t kEntrySize = 24,
-                      kPlusSize = 88 + 4 + 4 + 16;  // bytes besides the name; bytes that READDIRPLUS adds
+constexpr std::size_t kEntrySize = 24;              // bytes of an entry besides its name
+constexpr std::size_t kPlusSize = 88 + 4 + 4 + 16;  // bytes that READDIRPLUS adds to an entry
 
 /// sattr3
 struct Settings {

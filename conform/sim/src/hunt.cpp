@@ -127,7 +127,7 @@ bool fails(const Plan& plan, Report& report, const std::string& invariant) {
   return !passed && invariant == report.invariant.data();
 }
 
-/// Removes faults, then operations, as long as the same invariant is broken.
+/// Removes each fault, then as many operations as possible, if the same invariant is still broken without them.
 Plan shrink(Plan plan, Report& report, const std::string& invariant) {
   const auto accept = [&](Plan candidate) {
     if (!fails(candidate, report, invariant)) return false;

@@ -44,7 +44,7 @@ struct ClientOptions {
   std::uint32_t reverse_bulk_budget = 1u << 20;
   Polling poll{};  ///< polling of the client's own thread before it sleeps; not used with the application's io_context
   Log log{};       ///< copied
-  std::shared_ptr<fabric::Tap> tap{};  ///< observes the RDMA traffic, such as capture::Capture; null: no tap
+  std::shared_ptr<fabric::Tap> tap{};  ///< an observer of the RDMA traffic, for example a capture::Capture; null: none
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind

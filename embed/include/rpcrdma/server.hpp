@@ -43,7 +43,7 @@ struct ServerOptions {
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   Polling poll{};                      ///< polling of each event loop before its thread sleeps
   Log log{};                           ///< copied
-  std::shared_ptr<fabric::Tap> tap{};  ///< observes the RDMA traffic, such as capture::Capture; null: no tap
+  std::shared_ptr<fabric::Tap> tap{};  ///< an observer of the RDMA traffic, for example a capture::Capture; null: none
   // Options of the layers below. The credits, threshold, version and number of connections above override the values in
   // these options.
   transport::ServerOptions rdma{};          ///< over RDMA

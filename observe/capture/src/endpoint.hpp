@@ -4,7 +4,8 @@
 
 namespace rpcrdma::capture {
 
-/// `endpoint` with the IPv4 address that its address maps, if any: a listener of both families reports mapped ones.
+/// `endpoint`, with an IPv4-mapped IPv6 address replaced by the IPv4 address: a listener for both families reports IPv4
+/// peers in the mapped form.
 inline fabric::Endpoint unmapped(const fabric::Endpoint& endpoint) {
   namespace ip = boost::asio::ip;
   if (!endpoint.address().is_v6() || !endpoint.address().to_v6().is_v4_mapped()) return endpoint;

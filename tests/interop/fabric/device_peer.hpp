@@ -12,7 +12,8 @@ namespace rpcrdma::test {
 
 class DevicePeer {
  public:
-  /// Resolves the address of a fabric's listener, on a device of this machine.
+  /// Resolves `server`, the address of a fabric's listener, and makes a queue pair on the local device that leads
+  /// there.
   explicit DevicePeer(const fabric::Endpoint& server);
   ~DevicePeer();
   DevicePeer(const DevicePeer&) = delete;

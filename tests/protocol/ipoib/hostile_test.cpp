@@ -128,7 +128,7 @@ TEST_F(IpoibHostile, ReceiveMtuWithoutRoom) {
   EXPECT_EQ(victim_->counts().refused_mtu, 5u);
 }
 
-// [4755-3.3-b] a QPN of no known neighbour, and a QPN that is not a port
+// [4755-3.3-b] QPNs that no known neighbour has, and a QPN above 65535, which cannot be the port number of a peer
 TEST_F(IpoibHostile, ForgedLinkLayerAddress) {
   EXPECT_EQ(refusal(own(hostile_port ^ 1u)), Refusal::unknown);
   EXPECT_EQ(refusal(own(0)), Refusal::unknown);

@@ -10,7 +10,7 @@ constexpr std::uint32_t kLarge = 6u << 20;
 
 class Pins : public IwarpTest {
  protected:
-  /// The peer requests kLarge bytes and does not read the Response, so the socket is full.
+  /// The peer requests kLarge bytes and does not read the Response, so the send buffer of the socket is full.
   void read_and_stall(const Segment& source) {
     boost::asio::socket_base::receive_buffer_size small(16384);
     peer_.socket().set_option(small);

@@ -41,7 +41,8 @@ struct CharacteristicsLoad {
   std::uint32_t calls = 0;  ///< number of calls; RPCRDMA_TEST_CALLS overrides it
   std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};  ///< default: directly
   std::function<void()> cut = {};                                               ///< loses the connection
-  std::function<std::uint64_t()> other_losses = {};  ///< how many connections the device may have ended; empty: none
+  std::function<std::uint64_t()> other_losses =
+      {};  ///< an upper bound of the connections that the device has ended; empty: 0
 };
 
 /// Runs the load. Expects that each call succeeds exactly once; that a reverse call fails only with its connection;

@@ -376,7 +376,8 @@ TEST(Server, ListenersCountWhatHappensToEachRequest) {
   EXPECT_EQ(counted[0].connections, 1u);
 }
 
-// The RDMA Reads of a call that has more Read segments than the connection's ORD.
+// A call has more Read segments than the connection's ORD: the RDMA Reads that had to wait are counted, also after the
+// connection has ended.
 TEST(Server, ReadsBeyondTheDepthAreCounted) {
   SidesOptions options;
   options.server.connection.outbound_reads = 2;

@@ -25,7 +25,7 @@ class RPCRDMA_EXPORT MessageKeeper {
   ~MessageKeeper() = default;
 };
 
-/// Supplies a message that is still arriving. Its functions block.
+/// Supplies a message that is still arriving. more() and arrived() block until bytes have arrived.
 class Source {
  public:
   /// Appends the next bytes of the message to its pieces, or lengthens the last piece. Returns false if the message has
