@@ -41,8 +41,8 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   const CaptureOptions& options() const noexcept { return options_; }
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   std::shared_ptr<Channel> make_channel();
-  /// Keeps `connection` as long as the writer needs it. Null, and one frame more is dropped, if kMostEnded connections
-  /// wait for the thread: this connection is then not recorded.
+  /// Keeps `connection` as long as the writer needs it. Null if kMostEnded connections wait for the thread: this
+  /// connection is then not recorded, which counts as one dropped frame unless the capture is stopped.
   std::shared_ptr<Connection> add(std::shared_ptr<Connection> connection);
   /// To be called once for each connection that add() has kept, after its last record.
   void end(Connection& connection) noexcept;
