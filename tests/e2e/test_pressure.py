@@ -14,6 +14,8 @@ from kit.waiting import scaled, wait_until
 ENTRIES, LARGEST, CALLS = 1700, 256 << 10, 32
 MIB = 1 << 10  # in KiB
 ELSEWHERE = "127.0.0.2"
+# The allocator of the address sanitizer returns memory to the system only after some seconds.
+MOST = (400 if "ASAN_OPTIONS" in os.environ else 200) * MIB
 
 
 @iwarp_peers_only("needs a peer that stops reading")
@@ -60,7 +62,7 @@ class UnreadListings(Case):
             self.assertEqual(len(listed.splitlines()), entries)
 
     def assert_little_memory(self, before):
-        self.assertLess(self.one.resident_kib() - before, 200 * MIB)
+        self.assertLess(self.one.resident_kib() - before, MOST)
 
     def test_memory_is_bounded_and_others_are_served(self):
         self.list_as_others()

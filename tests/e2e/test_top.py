@@ -19,11 +19,13 @@ MODES = "clear; stty -a | tr ' ' '\\n' | grep -xE -e '-?(icanon|echo)' | tr '\\n
 @needs_tmux
 class Top(Case):
     timeout_s = 240
+    address = None  # that rpcrdma-top has been given
 
     def terminal(self, width=80, height=24):
         return self.enterContext(Terminal(self.folder / "tmux", width, height))
 
     def start(self, terminal, address, *options):
+        self.address = address
         terminal.enter(shlex.join([sys.executable, "-B", str(TOP), *options, address]) + "; echo status=$?")
 
     def ended(self, terminal, status=0):
@@ -31,7 +33,9 @@ class Top(Case):
         terminal.wait_for(f"status={status}")
         self.assertFalse(terminal.flag("alternate_on"))
         self.assertTrue(terminal.flag("cursor_flag"))
-        self.assertIn("rpcrdma-top", "".join(terminal.lines()))  # the command line, which may be wrapped
+        # The command line is shown again: as many of its lines as fit.
+        self.assertNotIn("procedure", terminal.text())
+        self.assertIn(self.address, "".join(terminal.lines()))
         terminal.enter(MODES)
         terminal.wait_for("icanon echo")
 
