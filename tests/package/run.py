@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests the installed package from outside of the source tree. CMake runs each step as a test of its own:
     run.py BUILD install                                   installs the build into BUILD/package/root
-    run.py BUILD headers                                   compiles each installed header by itself
+    run.py BUILD headers                                   compiles the installed headers, all in one source
+    run.py BUILD headers-alone                             compiles each installed header by itself
     run.py BUILD exports                                   checks the symbols of the shared library, and its soname
     run.py BUILD subproject                                uses the source tree as a part of another project
     run.py BUILD EXAMPLE cmake|pkgconfig                   builds an example, shared and static, and runs it
@@ -75,30 +76,46 @@ def install(package):
         assert str(package.build) not in text and str(package.build.parent) + "/" not in text, path
 
 
+class Headers:
+    """Compiles installed headers. They include only installed headers, and cause no warning."""
+
+    def __init__(self, package):
+        self.package, self.folder = package, package.work / "headers"
+        include = package.prefix / "include"
+        self.names = sorted(path.relative_to(include) for path in (include / "rpcrdma").rglob("*.h*"))
+        assert len(self.names) > 30, self.names
+        # Headers of other libraries become system headers, as with CMake's targets: their warnings are ignored.
+        self.flags = [flag if str(include) in str(Path(flag[2:]).resolve()) else flag.replace("-I", "-isystem", 1)
+                      for flag in package.pkgconfig("--cflags", "rpcrdma")]
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+
+    def compile(self, source, names, language):
+        """Compiles a source that includes the headers `names`, and returns what the compiler says."""
+        path = self.folder / (source + (".cpp" if language == "CXX" else ".c"))
+        path.write_text("".join(f"#include <{name}>\n" for name in names))
+        standard = "-std=c++20" if language == "CXX" else "-std=c11"
+        done = subprocess.run([self.package.compiler[language], standard, *WARNINGS, *self.flags, "-fsyntax-only", path],
+                              capture_output=True, text=True, check=False)
+        return f"{source} as {language}:\n{done.stderr}" if done.returncode != 0 else None
+
+    def in_parallel(self, jobs):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            failed = [problem for problem in pool.map(lambda job: self.compile(*job), jobs) if problem]
+        sys.exit("\n".join(failed) if failed else 0)
+
+
 def headers(package):
-    """Checks that each header compiles by itself, includes only installed headers, and causes no warning."""
-    include = package.prefix / "include"
-    names = sorted(path.relative_to(include) for path in (include / "rpcrdma").rglob("*.h*"))
-    assert len(names) > 30, names
-    # Headers of other libraries become system headers, as with CMake's targets: their warnings are ignored.
-    cflags = [flag if str(include) in str(Path(flag[2:]).resolve()) else flag.replace("-I", "-isystem", 1)
-              for flag in package.pkgconfig("--cflags", "rpcrdma")]
+    """All headers in one source, and once more in reverse order: a header without its includes seldom passes both."""
+    all_of = Headers(package)
+    for_c = [name for name in all_of.names if name.suffix == ".h"]
+    all_of.in_parallel([("forward", all_of.names, "CXX"), ("backward", all_of.names[::-1], "CXX"), ("c", for_c, "C")])
 
-    def compile_alone(name):
-        for language in ["CXX", "C"] if name.suffix == ".h" else ["CXX"]:
-            source = package.work / "headers" / (str(name).replace("/", "_") + (".cpp" if language == "CXX" else ".c"))
-            source.parent.mkdir(parents=True, exist_ok=True)
-            source.write_text(f"#include <{name}>\n")
-            standard = "-std=c++20" if language == "CXX" else "-std=c11"
-            done = subprocess.run([package.compiler[language], standard, *WARNINGS, *cflags, "-fsyntax-only", source],
-                                  capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                return f"{name} as {language}:\n{done.stderr}"
-        return None
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        failed = [problem for problem in pool.map(compile_alone, names) if problem]
-    sys.exit("\n".join(failed) if failed else 0)
+def headers_alone(package):
+    each = Headers(package)
+    each.in_parallel([(str(name).replace("/", "_"), [name], language) for name in each.names
+                      for language in (["CXX", "C"] if name.suffix == ".h" else ["CXX"])])
 
 
 def exports(package):
@@ -231,7 +248,8 @@ def plugin_is_shared(package, program, kind):
 
 def main():
     package = Package(sys.argv[1])
-    steps = {"install": install, "headers": headers, "exports": exports, "subproject": subproject}
+    steps = {"install": install, "headers": headers, "headers-alone": headers_alone, "exports": exports,
+             "subproject": subproject}
     if sys.argv[2] in steps:
         steps[sys.argv[2]](package)
     else:
