@@ -8,8 +8,6 @@ namespace {
 
 using boost::asio::awaitable;
 
-error_code local_error(int number) { return {number, boost::system::generic_category()}; }
-
 struct Source {
   nfs::Node node;
   std::string name;  ///< name of the copy, if it is made inside an existing directory

@@ -7,8 +7,6 @@ namespace {
 using boost::asio::awaitable;
 using nfs::FileType;
 
-error_code local_error(int number) { return {number, boost::system::generic_category()}; }
-
 /// Looks up the file at `path`, or creates it.
 nfs::Task<nfs::Node> file_at(Context& context, nfs::PathResolver::Path path, std::uint32_t mode) {
   Result<nfs::Node> node = co_await context.paths.resolve(path, true);

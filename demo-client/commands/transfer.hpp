@@ -39,6 +39,9 @@ class TransferObserver final : public nfs::CopyObserver {
   std::string base_;
 };
 
+/// An error of a local file, by its errno value.
+inline error_code local_error(int number) { return {number, boost::system::generic_category()}; }
+
 /// The last component of a local path; empty if it names no entry of a directory ("/", ".", "a/..").
 std::string entry_name(std::string_view path);
 /// The part before the last component: "a" for "a/b", "." for "b", "/" for "/b".

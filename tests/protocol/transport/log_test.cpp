@@ -100,7 +100,8 @@ TEST(Subjects, LinesOfAConnectionHaveTheNumberOfTheReport) {
   const Lines made = logged.client->with("connected to the server: ");
   ASSERT_EQ(made.size(), 1u);
   EXPECT_EQ(made[0].find("conn="), 0u);
-  EXPECT_NE(made[0].find(" peer=" + text_of(sides.endpoint) + " fabric=loopback: "), std::string::npos) << made[0];
+  EXPECT_NE(made[0].find(" peer=" + rpcrdma::text_of(sides.endpoint) + " fabric=loopback: "), std::string::npos)
+      << made[0];
   EXPECT_EQ(made[0].find(about), std::string::npos);
 }
 

@@ -26,7 +26,7 @@ SidesOptions versions(VersionChoice client, VersionChoice server) {
   return options;
 }
 
-void expect_good(BothSides& sides, const Shape& shape = {}) {
+void expect_completed(BothSides& sides, const Shape& shape = {}) {
   const auto call = sides.make(shape);
   ASSERT_TRUE(sides.run(*call));
   EXPECT_FALSE(call->status) << call->status.message();
@@ -45,7 +45,7 @@ error_code status_of_call(BothSides& sides) {
 
 std::vector<std::string> trace_of_call(BothSides& sides, const Shape& shape = {}) {
   sides.network.start_trace();
-  expect_good(sides, shape);
+  expect_completed(sides, shape);
   return sides.network.take_trace_text();
 }
 
@@ -76,8 +76,8 @@ TEST(Version, EveryFormOfCall) {
       // Makes each form of call as the first call of a connection, which is the offer, and as a later call.
       for (const Shape& shape : shapes) {
         BothSides sides(versions(client, server));
-        expect_good(sides, shape);
-        expect_good(sides, shape);
+        expect_completed(sides, shape);
+        expect_completed(sides, shape);
         EXPECT_EQ(sides.client->requester().counters().reconnects, 0u);
       }
     }
@@ -153,7 +153,7 @@ TEST(Version, IsRememberedForALimitedTime) {
     SidesOptions options = versions(VersionChoice::automatic, VersionChoice::one);
     if (forgets) options.client.version_memory = std::chrono::seconds(0);
     BothSides sides(options);
-    expect_good(sides);
+    expect_completed(sides);
     sides.network.drop_connection_after(1);
     const Trace second = trace_of_call(sides);
     EXPECT_EQ(std::ranges::count(second, "client send 56"), forgets ? 1 : 0);
@@ -259,7 +259,7 @@ TEST(Version, ReverseCalls) {
       reverse = call.reverse();
       return false;
     };
-    expect_good(sides);
+    expect_completed(sides);
     ASSERT_TRUE(reverse);
     reverse->allow();
     ShapedCall call(sides.server_pool, *reverse, {});
