@@ -61,7 +61,7 @@ class Package:
 
 
 def install(package):
-    shutil.rmtree(package.root, ignore_errors=True)
+    shutil.rmtree(package.work, ignore_errors=True)  # with what an earlier run has built there
     run("cmake", "--install", package.build, env={**os.environ, "DESTDIR": str(package.root)})
     prefix, libdir = package.prefix, package.libdir
     expected = ["bin/rpcrdma-nfs", "bin/rpcrdma-ping", "bin/rpcrdma-conform", "bin/rpcrdma-proxy", "bin/rpcrdma-sim", "bin/rpcrdma-top",
@@ -80,7 +80,7 @@ class Headers:
     """Compiles installed headers. They include only installed headers, and cause no warning."""
 
     def __init__(self, package):
-        self.package, self.folder = package, package.work / "headers"
+        self.package, self.folder = package, package.work / sys.argv[2]
         include = package.prefix / "include"
         self.names = sorted(path.relative_to(include) for path in (include / "rpcrdma").rglob("*.h*"))
         assert len(self.names) > 30, self.names
