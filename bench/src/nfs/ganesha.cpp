@@ -25,6 +25,7 @@
 #include <string>
 #include <utility>
 
+#include "loopback.hpp"
 #include "rpcrdma/base/fd.hpp"
 #include "subject.hpp"
 
@@ -38,14 +39,6 @@ std::string find_program(const char* name) {
     if (::access(path.c_str(), X_OK) == 0) return path;
   }
   return {};
-}
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
 }
 
 /// Two ports of 127.0.0.1 that are free now: ganesha cannot choose its ports itself.

@@ -23,6 +23,7 @@
 #include <stdexcept>
 
 #include "child.hpp"
+#include "loopback.hpp"
 #include "rpcrdma/base/fd.hpp"
 #include "timing.hpp"
 
@@ -127,14 +128,6 @@ void serve_one(int fd, Memory& memory, bool spin) {
     }
     if (request.answer == 0) send_all(fd, memory.vectors(kSmallMessage, 0, 0));
   }
-}
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
 }
 
 void serve_stream(bool spin, const Child::Ready& ready) {
