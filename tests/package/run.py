@@ -87,8 +87,7 @@ class Headers:
         # Headers of other libraries become system headers, as with CMake's targets: their warnings are ignored.
         self.flags = [flag if str(include) in str(Path(flag[2:]).resolve()) else flag.replace("-I", "-isystem", 1)
                       for flag in package.pkgconfig("--cflags", "rpcrdma")]
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
+        self.folder.mkdir(exist_ok=True)
 
     def compile(self, source, names, language):
         """Compiles a source that includes the headers `names`, and returns what the compiler says."""
