@@ -273,6 +273,18 @@ TEST_P(Comparison, UnansweredCallTimesOut) {
   EXPECT_EQ(call(rdma_.get(), FORMS_NULL).status, RPC_SUCCESS);
 }
 
+TEST_P(Comparison, ALateReplyDoesNotHarmTheNextCall) {
+  EXPECT_EQ(call(rdma_.get(), FORMS_NULL).status, RPC_SUCCESS);
+  server_.suspend();
+  EXPECT_EQ(call(rdma_.get(), FORMS_NULL, kBrief).status, RPC_TIMEDOUT);
+  std::thread resumer([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    server_.resume();
+  });
+  EXPECT_EQ(call(rdma_.get(), FORMS_NULL).status, RPC_SUCCESS);
+  resumer.join();
+}
+
 TEST_P(Comparison, SlowCallTimesOut) {
   const auto slow = [](CLIENT* client) {
     return call<int, int>(client, FORMS_SLOW, routine(xdr_int), 1000, routine(xdr_int), kBrief);

@@ -103,6 +103,14 @@ void FormsServer::kill() {
   child_ = -1;
 }
 
+void FormsServer::suspend() {
+  ::kill(child_, SIGSTOP);
+  siginfo_t stopped{};
+  ::waitid(P_PID, static_cast<id_t>(child_), &stopped, WSTOPPED);
+}
+
+void FormsServer::resume() { ::kill(child_, SIGCONT); }
+
 ClientPtr tcp_client(const FormsServer& server, rpcprog_t program, rpcvers_t version) {
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -32,6 +32,9 @@ class FormsServer {
   std::uint16_t tcp_port() const { return ports_.tcp; }
   /// Kills the server process.
   void kill();
+  /// Suspends the server process until resume().
+  void suspend();
+  void resume();
 
  private:
   struct Ports {

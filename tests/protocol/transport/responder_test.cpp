@@ -211,16 +211,22 @@ TEST_F(ResponderTest, PostsReceivesBeforeItGrantsThem) {
 
 // [8797-4.1-c] the server does not invalidate if either side has the R flag clear
 TEST_F(ResponderTest, NoRemoteInvalidationUnlessBothSidesAgree) {
-  start();
-  peer.private_data.clear();
-  connect();
-  auto memory = peer.expose(1000, fabric::Access::remote_write);
-  auto call = header(kXid);
-  call.chunks.add_write_chunk(std::vector{memory.segment});
-  const auto reply = exchange(call, small_call(kXid, {1000}));
-  EXPECT_EQ(reply.header.chunks.write_chunk(0)[0].length, 1000u);
-  EXPECT_FALSE(reply.invalidated);
-  EXPECT_EQ(server->counters().invalidated, 0u);
+  for (const bool server_clears : {false, true}) {
+    transport::ServerOptions options;
+    options.connection.remote_invalidation = !server_clears;
+    start(options);
+    if (!server_clears) {
+      peer.private_data.clear();
+      connect();
+    }
+    auto memory = peer.expose(1000, fabric::Access::remote_write);
+    auto call = header(kXid);
+    call.chunks.add_write_chunk(std::vector{memory.segment});
+    const auto reply = exchange(call, small_call(kXid, {1000}));
+    EXPECT_EQ(reply.header.chunks.write_chunk(0)[0].length, 1000u);
+    EXPECT_FALSE(reply.invalidated);
+    EXPECT_EQ(server->counters().invalidated, 0u);
+  }
 }
 
 }  // namespace

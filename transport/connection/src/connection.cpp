@@ -86,7 +86,7 @@ wire::PrivateData Connection::own_private_data() const noexcept {
   if (!setup_.options.private_data) return {};
   wire::PrivateData out;
   // [8797-4.1-e] the flag is set only if every handle that this side advertises belongs to a window
-  out.remote_invalidation = setup_.fabric->capabilities().remote_invalidation;
+  out.remote_invalidation = may_invalidate_remotely();
   out.send_size = setup_.options.send_size;
   out.receive_size = receives_.size();
   return out;

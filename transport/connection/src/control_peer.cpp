@@ -81,8 +81,7 @@ void Control::apply(const Characteristic& value) {
     case CharacteristicId::requester_remote_invalidation:
       peer_.requester_remote_invalidation = value.value != 0;
       // [xchar-3.2-a] [xchar-3.2-b] uses Send with Invalidate only if the peer accepts it
-      connection_.thresholds_.remote_invalidation =
-          value.value != 0 && connection_.fabric().capabilities().remote_invalidation;
+      connection_.thresholds_.remote_invalidation = value.value != 0 && connection_.may_invalidate_remotely();
       return;
     case CharacteristicId::backward_request_support:
       peer_.backward_request_support = BackwardSupport{value.value};
@@ -120,7 +119,7 @@ Disposition Control::consider(const Characteristic& wanted) {
   switch (CharacteristicId{wanted.id}) {
     case CharacteristicId::receive_buffer_size: return consider_size(wanted.value);
     case CharacteristicId::requester_remote_invalidation:
-      if (wanted.value != 0 && !connection_.fabric().capabilities().remote_invalidation) return Disposition::rejected;
+      if (wanted.value != 0 && !connection_.may_invalidate_remotely()) return Disposition::rejected;
       own_.requester_remote_invalidation = told_.requester_remote_invalidation = wanted.value != 0;
       if (wanted.value != 0) connection_.expects_invalidation_ = true;
       return Disposition::done;

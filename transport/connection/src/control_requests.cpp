@@ -199,7 +199,7 @@ void Control::change(const CharacteristicChange& wanted, Handler handler) {
     outcome.receive_buffer_size = same ? Disposition::done : raises ? Disposition::pending : Disposition::rejected;
   }
   if (const auto& accepts = wanted.requester_remote_invalidation) {
-    const bool possible = !*accepts || connection_.fabric().capabilities().remote_invalidation;
+    const bool possible = !*accepts || connection_.may_invalidate_remotely();
     if (possible) own_.requester_remote_invalidation = *accepts;
     if (possible && *accepts) connection_.expects_invalidation_ = true;
     outcome.requester_remote_invalidation = possible ? Disposition::done : Disposition::rejected;

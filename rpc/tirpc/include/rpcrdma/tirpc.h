@@ -100,7 +100,8 @@ struct rpcrdma_clnt_options {
  *   grants (RFC 8166 section 3.3.1) until the server answers it. A SVCXPRT of this library answers it when a dispatch
  *   function returns without a reply; the client discards that answer. A call with a longer timeout waits for its reply
  *   until it times out, as with TCP.
- * - The handle remains usable after a call has timed out. (libtirpc's TCP client discards the next reply.)
+ * - The handle remains usable after a call has timed out. (libtirpc's TCP client discards the next reply.) For this
+ *   reason it does not accept Send with Invalidate (RFC 8797 section 4.1): a late one would end the connection.
  * - CLSET_XID sets the XID of the next call; later calls count down from it. (libtirpc's TCP client counts down in the
  *   byte order of the machine.)
  * - CLGET_FD returns a descriptor that may only be used with poll(). CLSET_FD_CLOSE and CLSET_FD_NCLOSE have no effect.

@@ -261,6 +261,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   Connection(const ConnectionSetup& setup, fabric::ConnectionInfo info, ConnectionEvents& events);
   fabric::QueuePairOptions queue_pair_options() const;
   wire::PrivateData own_private_data() const noexcept;
+  bool may_invalidate_remotely() const noexcept {
+    return setup_.options.remote_invalidation && setup_.fabric->capabilities().remote_invalidation;
+  }
   std::uint32_t max_receives() const noexcept;
   std::uint32_t first_receives() const noexcept;
   std::uint32_t control_receives() const noexcept;

@@ -55,6 +55,9 @@ struct ConnectionOptions {
   std::uint32_t receive_size = 4096;  ///< size of a Receive in bytes, with the limits of `send_size`
   /// Send and use RFC 8797 private data. If false: thresholds of 1024, no remote invalidation.
   bool private_data = true;
+  /// Use Send with Invalidate, if the fabric and the peer can (RFC 8797 section 4.1). If false, a reply that arrives
+  /// after its call has timed out does not end the connection, and each exposed window is invalidated by this side.
+  bool remote_invalidation = true;
   VersionChoice version = VersionChoice::one;  ///< versions of RPC-over-RDMA to use
   CharacteristicOptions characteristics{};     ///< used in version two only
   /// Time limit for setting up a connection.
