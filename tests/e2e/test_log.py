@@ -143,7 +143,7 @@ class Lines(Case):
         peer.null()
         about = self.listed(server, peer)
         peer.raw(bytes(64))
-        self.assertEqual(self.found(server, "the peer violated the iWARP protocol")[:3], about)
+        self.assertEqual(self.found(server, "data from the peer violates the iWARP protocol")[:3], about)
         self.assertEqual(self.found(server, "connection ended: ")[:3], about)
         peer.close()
 

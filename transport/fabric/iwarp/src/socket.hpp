@@ -21,13 +21,13 @@ error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
 /// Limits the send buffer of a connection within the host, so that sent data is still in the processor's cache when the
 /// peer reads it.
 void keep_in_cache(Socket& socket) noexcept;
-/// Writes once, without blocking. Returns the number of bytes written. Sets `error` to would_block, or to another
-/// error.
+/// Writes once, without blocking. Returns the number of bytes written. On failure it is 0 and `error` is set:
+/// would_block means that the send buffer is full.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
 /// Writes a few bytes to a new connection, without blocking: all of them, or an error.
 error_code write_all(int socket, Octets octets) noexcept;
 /// Whether close() ends the connection in an orderly way: the peer's host has acknowledged all that was sent, and
-/// nothing is unread, which would cause a reset.
+/// no received byte is unread, which would make close() send a reset.
 bool is_quiet(Socket& socket) noexcept;
 /// Closes the connection with a TCP reset.
 void reset(Socket& socket) noexcept;

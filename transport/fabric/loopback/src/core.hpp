@@ -43,7 +43,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void pause(LoopbackPause where);
 
   // Frames that arrive.
-  /// Returns false once: for the frame that is to break its connection, by drop_after().
+  /// Returns false once after drop_after(): for the frame that is to break its connection.
   bool may_arrive() noexcept {
     if (frames_ < last_frame_) return true;
     last_frame_ = ~std::uint64_t{0};
@@ -56,7 +56,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void count_overrun() noexcept { ++overruns_; }
   std::uint64_t overruns() const noexcept { return overruns_; }
 
-  // STags: unique on the network, hard to guess, never the same twice in a row.
+  // STags and offsets of windows, drawn from the seed; no two bound windows have the same STag.
   std::uint32_t new_handle() noexcept;
   std::uint64_t new_offset() noexcept;
   std::unordered_map<std::uint32_t, std::shared_ptr<WindowState>>& windows() noexcept { return windows_; }

@@ -112,7 +112,7 @@ class End : public std::enable_shared_from_this<End> {
   CompletionDispatcher dispatcher_;
   boost::asio::steady_timer timer_;
 
-  std::deque<Work> work_;  // the send queue; the first submitted_ may be transmitted
+  std::deque<Work> work_;  // the send queue; its first `submitted_` entries may be transmitted
   std::size_t submitted_ = 0;
   std::size_t transmitted_ = 0;
   std::uint32_t send_slots_ = 0;

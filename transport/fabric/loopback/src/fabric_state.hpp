@@ -56,7 +56,8 @@ struct FabricState {
   std::vector<LoopbackExposure> exposures() const;
   /// The region that has the key of `buffer`; null if it does not contain `buffer`.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
-  /// If another fabric made the key of `buffer`: the region that contains the address of `buffer`.
+  /// As region_of(); if that is null, the region that contains the address of `buffer`, whose key may be another
+  /// fabric's.
   const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 

@@ -34,7 +34,8 @@ boost::asio::execution_context::id BlockingCalls::id;
 
 namespace {
 
-/// Blocks all signals in a new thread: the program handles its signals in its own threads.
+/// A thread that is created while this object exists starts with all signals blocked: the program handles its signals
+/// in its own threads.
 class SignalsHeld {
  public:
   SignalsHeld() {

@@ -4,7 +4,7 @@
 // completion channel announces later completions. Each completion goes to the dispatcher, which runs the callbacks
 // after each poll.
 // Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
-// Error handling. The first failed operation determines the reason of the end; finish() flushes the rest.
+// Error handling. The first failed operation determines the reason for the end; finish() flushes the rest.
 #include <array>
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -126,7 +126,7 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
   const bool receive = (completion.wr_id & ReceiveSide::kMark) != 0;
   if (completion.status != IBV_WC_WR_FLUSH_ERR) {
     log_.limited(core_->connection_lines)
-        .info("work request {:x} failed: {} (vendor error {:x})", completion.wr_id,
+        .info("work request {:x} failed: {} (vendor error {:x}); the connection ends", completion.wr_id,
               ibv_wc_status_str(completion.status), completion.vendor_err);
     if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
     // rxe reports a missing route as IBV_WC_LOC_QP_OP_ERR.

@@ -32,7 +32,7 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
   static error_code refused(error_code why) noexcept;
   bool lost() const noexcept { return lost_; }
   /// To be called when the fabric is destroyed. On a lost device, only the objects of unfinished handshakes remain
-  /// afterwards; the kernel waits for the end of these handshakes.
+  /// afterwards; the removal of the device waits for the end of these handshakes.
   void close() noexcept;
 
   void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }

@@ -4,9 +4,9 @@
 // from the io_context. disconnect() first waits until the send queue is empty, because the device drops unsent work
 // when it disconnects.
 // Ownership. finish() releases everything but the rdma_cm id, which remains until the queue pair is quiesced: while the
-// id exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost, finish()
-// destroys the id too. During an iWARP handshake a thread destroys all objects, because the kernel does not destroy any
-// of them before the end of the handshake.
+// id exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost,
+// on_device_lost() destroys the id too. During an iWARP handshake a thread destroys all objects, because the kernel
+// does not destroy any of them before the end of the handshake.
 // Error handling. The device's objects are released in any case.
 #include <boost/asio/post.hpp>
 
@@ -58,7 +58,7 @@ void VerbsQueuePair::hang_up() {
 
 // Called when the device has flushed work although neither side has asked to disconnect. On InfiniBand the peer has
 // violated the protocol, and has been notified. On iWARP the cause may be only the end of the TCP connection, which
-// rdma_cm is about to report. That end is orderly unless work of this side was `lost`.
+// rdma_cm is about to report. That end is orderly unless `lost`, the error of flushed work of this side, is set.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;

@@ -7,7 +7,7 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// Reasons of an InfiniBand REJECT (InfiniBand Architecture, volume 1, section 12.6.7.2).
+// Reason codes of an InfiniBand REJECT (InfiniBand Architecture, volume 1, section 12.6.7.2).
 constexpr int kTimeout = 4;
 constexpr int kInvalidServiceId = 8;
 constexpr int kStaleConnection = 10;
@@ -25,7 +25,7 @@ error_code completion_error(ibv_wc_status status) noexcept {
     case IBV_WC_WR_FLUSH_ERR: return FabricError::flushed;
     case IBV_WC_REM_ACCESS_ERR: return FabricError::remote_access;
     case IBV_WC_LOC_LEN_ERR: return FabricError::message_too_long;
-    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive posted; its device does not tell the peer
+    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive posted; only this side learns of it
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
     case IBV_WC_REM_ABORT_ERR: return FabricError::remote_terminated;

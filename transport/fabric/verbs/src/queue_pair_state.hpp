@@ -13,12 +13,12 @@ enum class QueuePairState : std::uint8_t {
   routing,      ///< ROUTE_RESOLVED
   connecting,   ///< ESTABLISHED, after rdma_connect
   accepting,    ///< ESTABLISHED, after rdma_accept
-  settling,     ///< the timer that gives an iWARP acceptor time to arm its receives
+  settling,     ///< the timer that delays an iWARP connector's first Send
   established,  ///< work
   draining,     ///< an empty send queue, after disconnect()
   hanging_up,   ///< DISCONNECTED after rdma_disconnect, or the timer
   peer_fault,   ///< DISCONNECTED after an iWARP device flushed work, or the timer
-  ended,        ///< no event: no object remains on the device, and the last callbacks run from the io_context
+  ended,        ///< no event: at most the rdma_cm id remains, and the last callbacks run from the io_context
 };
 
 enum class QueuePairEvent : std::uint8_t {
@@ -74,7 +74,7 @@ constexpr std::optional<QueuePairState> next_state(QueuePairState state, QueuePa
   return std::nullopt;
 }
 
-/// True if the handshake is over and the connection has not ended.
+/// True from on_established until the end of the connection.
 constexpr bool is_connected(QueuePairState state) noexcept {
   return state >= QueuePairState::established && state < QueuePairState::ended;
 }

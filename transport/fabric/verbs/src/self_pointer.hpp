@@ -7,7 +7,7 @@ namespace rpcrdma::fabric::verbs {
 
 /// A member that refers to its object weakly, for functions that run later (timers, posted functions, results of other
 /// threads): they do nothing if the object has been destroyed. guard() may be called, and its result destroyed, on any
-/// thread; the guarded function runs on the object's thread.
+/// thread; the result must be called on the object's thread.
 template <class T>
 class SelfPointer {
  public:

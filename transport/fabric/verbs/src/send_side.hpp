@@ -61,7 +61,7 @@ class SendSide {
   std::uint64_t read_waits() const noexcept { return read_waits_; }
 
   /// Appends a work request. The caller sets its opcode and the fields of this opcode. Do not call it when full().
-  /// Buffers without a key are copied now, so they must fit inline.
+  /// Buffers without a key must fit inline; submit() copies them.
   Result<ibv_send_wr*> append(std::span<const BufferRef> gather, bool may_inline, WorkContext* context,
                               std::uint32_t window = 0);
   /// Undoes the latest append.
@@ -74,7 +74,7 @@ class SendSide {
   void note_bind() noexcept { chain_has_bind_ = true; }
   /// Appends an operation that needs no work request. It completes in order of posting. Do not call it when full().
   void append_software(WorkContext* context, std::uint32_t window);
-  /// Makes the last work request signal its completion.
+  /// Ensures that a completion follows the last work request.
   void require_signal();
   /// Appends an empty RDMA Write that signals its completion. Do not call it while an earlier probe is outstanding.
   void append_probe();

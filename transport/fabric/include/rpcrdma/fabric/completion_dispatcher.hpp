@@ -2,7 +2,7 @@
 #pragma once
 // Runs the callbacks of one queue pair. Every provider has one in each queue pair.
 //
-// Operation. The provider adds completions, and the begin and the end of the connection, as they occur. run() delivers
+// Operation. The provider adds completions, and the start and the end of the connection, as they occur. run() delivers
 // them: on_established first, then completions in order, each batch closed by on_batch_end, and on_disconnected last.
 // The provider either calls run() from its own handlers on the io_context, never from within a call of the user, or has
 // wake() post it.

@@ -9,8 +9,8 @@ namespace rpcrdma::fabric {
 enum class FabricError {
   flushed = 1,         ///< the connection ended before the operation completed
   rejected,            ///< the peer's listener refused the connection
-  handshake_failed,    ///< the peer does not use this fabric's connection protocol
-  handshake_timeout,   ///< the peer was silent during connection set-up
+  handshake_failed,    ///< set-up failed, usually as the peer does not use this fabric's connection protocol
+  handshake_timeout,   ///< the connection was not set up in time
   too_many_reads,      ///< the peer requires more outstanding RDMA Reads than this side supports
   remote_access,       ///< the peer refused a read or write of its memory
   remote_terminated,   ///< the peer ended the connection with an error
@@ -24,7 +24,7 @@ enum class FabricError {
   no_plugin,           ///< the provider's plug-in was not found
   plugin_mismatch,     ///< the provider's plug-in belongs to another build
   no_rdma,             ///< the kernel offers no RDMA, or denies access to it
-  device_lost,         ///< the device was removed; it may come back
+  device_lost,         ///< the device was removed or has failed; it may come back
   device_closed,       ///< this process may not open the device
   no_driver,           ///< rdma-core has no driver for the device
   no_libibverbs,       ///< libibverbs of rdma-core is missing

@@ -52,11 +52,12 @@ struct Capabilities {
   /// True: an exposure is a window, which the peer may invalidate by Send with Invalidate. The R flag of RFC 8797 may
   /// then be set.
   bool remote_invalidation = false;
-  /// True: a peer can access exactly the range of a window. False (rxe): it can access the whole memory region around
-  /// the window, so every buffer that may be exposed needs a region of its own.
+  /// True: a peer can access exactly the range of a window. False (rxe and others): it can access the whole memory
+  /// region around the window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
-  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (rxe, whose kernel
-  /// module would crash): a window that the peer may still invalidate must not be invalidated locally.
+  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (verbs with memory
+  /// windows, because rxe's kernel module would crash): a window that the peer may still invalidate must not be
+  /// invalidated locally.
   bool late_invalidation = true;
   /// True: registering memory for one transfer costs less than copying it.
   bool cheap_registration = false;
@@ -82,8 +83,8 @@ struct Counters {
   std::uint64_t reopened = 0;
   // iWARP in userspace only:
   std::uint64_t frames_sent = 0;      ///< FPDUs
-  std::uint64_t frames_received = 0;  ///< FPDUs with a correct CRC, or without a CRC
-  std::uint64_t crc_errors = 0;       ///< FPDUs with a wrong CRC, each of which has ended its connection
+  std::uint64_t frames_received = 0;  ///< FPDUs with a correct CRC, or of a connection without CRCs
+  std::uint64_t crc_errors = 0;       ///< FPDUs with a wrong CRC, each of which ended its connection
   std::uint64_t socket_reads = 0;     ///< reads that returned data
   std::uint64_t socket_writes = 0;    ///< writes that took data
   std::uint64_t wakeups = 0;          ///< how often the event loop reported data
@@ -212,7 +213,7 @@ class RPCRDMA_EXPORT QueuePairEvents {
 };
 
 /// Callbacks for the peer's reads and writes of exposed memory, on the fabric's thread. Only observers need them. An
-/// access may be reported in several parts, and before the completion of a Send that arrived earlier.
+/// access may be reported in several parts, and before the receive of an earlier Send completes.
 class RPCRDMA_EXPORT AccessEvents {
  public:
   /// The peer has written `data`, which is the memory from `offset` of the exposure `handle` on.
@@ -228,7 +229,7 @@ class RPCRDMA_EXPORT AccessEvents {
 struct QueuePairOptions {
   /// ConnectionInfo::number of a connector; 0: the provider chooses it. An acceptor has the number of its request.
   std::uint64_t number = 0;
-  std::uint32_t send_depth = 64;        ///< work requests outstanding on the send queue (windows included)
+  std::uint32_t send_depth = 64;        ///< work requests in the send queue, including binds and invalidations
   std::uint32_t receive_depth = 64;     ///< Receives posted at a time
   std::uint32_t inbound_reads = 16;     ///< IRD offered
   std::uint32_t outbound_reads = 16;    ///< ORD wanted
@@ -303,7 +304,7 @@ class RPCRDMA_EXPORT Listener {
   virtual ~Listener() = default;  ///< stops listening; established connections stay
   /// The listener's address, with the actual port.
   virtual Endpoint local() const = 0;
-  /// Connections that have ended before their request was complete; 0 if the provider does not see them (only iwarp
+  /// Connections that ended before their request was complete; 0 if the provider does not see them (only iwarp
   /// does). May be called on any thread.
   virtual std::uint64_t failed_handshakes() const noexcept { return 0; }
 };

@@ -7,8 +7,7 @@
 
 namespace rpcrdma::fabric {
 
-/// A fabric that forwards every call to another fabric, which it shares. A derived class overrides the functions that
-/// it changes.
+/// A fabric that forwards every call to another fabric. A derived class overrides the functions that it changes.
 class ForwardingFabric : public Fabric {
  public:
   /// Forwards to `under`, and keeps it alive.

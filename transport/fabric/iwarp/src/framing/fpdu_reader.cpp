@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
 /// After this many small frames in a row, the reader no longer expects a large frame. Between two large frames, a peer
-/// usually sends no more small frames than calls are in progress, which are fewer than this number.
+/// usually sends no more small frames than calls are in progress: at most 32 with the default credits.
 constexpr std::size_t kGuarded = 32;
 /// The bytes of a frame that are read first: its length and the shortest header.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;

@@ -36,7 +36,7 @@ class SegmentSink {
 /// During a payload the plan starts with the rest of its target. All other bytes go to a scratch buffer, which is
 /// consumed at once and never holds anything between two reads. A large payload that is read into the scratch buffer
 /// must be copied. Therefore, from a large frame until kGuarded small frames have followed, a read covers no more than
-/// the rest of the current frame and the next header: a small frame then takes two reads. After that, one read takes
+/// the rest of the current frame and the next header: a small frame may then take two reads. After that, one read takes
 /// all small frames that have arrived. The CRC is computed over the bytes in place: placement precedes the check,
 /// delivery follows it.
 ///

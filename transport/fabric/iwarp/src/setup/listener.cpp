@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: accepts one connection at a time, and pauses while file descriptors are short. At the limit of half-open
-// connections it closes the oldest one.
+// Operation: accepts one connection at a time. At the limit of half-open connections it closes the oldest one.
 // Ownership: a connection belongs to its HalfOpen, then to the Request that the handler receives.
 // Error handling: a shortage of descriptors or memory is logged, and accepting is retried after a pause.
 #include "setup/listener.hpp"

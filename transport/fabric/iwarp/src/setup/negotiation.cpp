@@ -6,8 +6,8 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// The read depth in a responder's Reply: the smaller one of both depths, or no negotiation if the initiator does not
-/// negotiate.
+/// The read depth in a responder's Reply: the smaller of the two depths, or kDepthNotNegotiated if the initiator states
+/// this value.
 std::uint16_t grant(std::uint16_t wanted, std::uint16_t ours) noexcept {
   return wanted == kDepthNotNegotiated ? kDepthNotNegotiated : std::min(wanted, ours);
 }
@@ -126,8 +126,8 @@ StartupFrame make_rejection(const StartupFrame& request, Octets private_data) {
 
 Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, const SetupWishes& wishes) noexcept {
   if (reply.rejected) return outcome(Conclusion::Outcome::rejected);
-  // [6581-10-a] [6581-10-b] the Reply must have the revision of the Request, and enhanced data only if the Request has
-  // them
+  // [6581-10-a] [6581-10-b] the Reply must have the revision of the Request, and enhanced data if and only if the
+  // Request has them
   if (reply.revision != request.revision || reply.enhanced.has_value() != request.enhanced.has_value())
     return outcome(Conclusion::Outcome::malformed);
   Conclusion out;
@@ -138,7 +138,7 @@ Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, cons
   agreement.inbound_reads = wishes.inbound_reads;
   agreement.outbound_reads = wishes.outbound_reads;
   if (!reply.enhanced) return out;
-  // [6581-9.1-g] this side lacks IRD
+  // [6581-9.1-g] the peer requires more IRD than this side supports
   if (!conclude_depths(*reply.enhanced, wishes, agreement)) return terminated(terminate::kReadDepth);
   if (wishes.peer_to_peer && reply.enhanced->peer_to_peer) {
     agreement.ready_to_receive = choose(*reply.enhanced);

@@ -10,7 +10,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The windows of one stream, which its peer may read, write or invalidate. Checks each STag that the peer sends.
+/// The windows of one stream, which its peer may read, write or invalidate. Checks the STags by which the peer names
+/// them.
 ///
 /// Ownership. An Exposure belongs to its window; a segment that is being placed and a Read that is being answered pin
 /// it.
@@ -26,7 +27,8 @@ class Exposures {
 
   Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
   void unbind(Exposure& exposure) noexcept;
-  /// To be called when the connection has ended. Afterwards nothing is exposed or pinned.
+  /// To be called when the connection has ended: ends all exposures, and unpins the window of a segment that is being
+  /// placed.
   void release() noexcept;
 
   /// For an RDMA Write: finds and pins the window that the segment names.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: writes, shuts down the sending direction, then discards received bytes until the peer closes or the timer
-// expires.
+// Operation: writes, and then shuts down the sending direction; discards received bytes until the peer closes or the
+// timer expires.
 // Ownership: the handlers keep the object alive; it is destroyed with its last handler, and then closes the socket.
 // Error handling: any error closes the socket.
 #include "stream/farewell.hpp"

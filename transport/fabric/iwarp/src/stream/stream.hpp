@@ -16,9 +16,9 @@
 namespace rpcrdma::fabric::iwarp {
 
 /// One RDMAP stream over one TCP connection: a queue pair, to which IwarpQueuePair is the user's handle. Each part owns
-/// its state: SendSide, ReceiveSide and ReadResponder own the queues, Exposures the windows, StreamState the state of
-/// the connection, FrameSource the order of messages. The stream connects the parts to the socket; it is split over
-/// files by event: posting (stream.cpp), connecting, transmitting, receiving, ending.
+/// its state: SendSide, ReceiveSide and ReadResponder own the queues, Exposures the list of windows, StreamState the
+/// state of the connection, FrameSource the order of messages. The stream connects the parts to the socket; it is split
+/// over files by event: posting (stream.cpp), connecting, transmitting, receiving, ending.
 ///
 /// Kept alive by its handle, its windows and its handlers on the io_context.
 class Stream final : public std::enable_shared_from_this<Stream>,

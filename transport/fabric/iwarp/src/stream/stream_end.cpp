@@ -66,7 +66,7 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   if (state_.over()) return;
   if (log_.enabled(LogLevel::warn))
     log_.limited(fabric_->stream_lines)
-        .warn("the peer violated the iWARP protocol: {}; connection closed", describe(error));
+        .warn("data from the peer violates the iWARP protocol: {}; connection closed", describe(error));
   Terminate message;
   message.code = error;
   // [5040-4.8-d] [5041-7.1-d] a Terminate for an error of MPA carries no headers

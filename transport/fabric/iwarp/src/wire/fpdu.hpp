@@ -10,8 +10,8 @@ namespace rpcrdma::fabric::iwarp {
 inline constexpr std::size_t kFpduLengthSize = 2;
 inline constexpr std::size_t kFpduCrcSize = 4;
 inline constexpr std::uint32_t kMinMulpdu = 128;
-/// Payloads of at least this size are transferred between the caller's memory and the socket without a copy. Smaller
-/// payloads are copied, which takes less time.
+/// A payload of at least this size is large: FpduReader tries to have it read directly into its target. For a smaller
+/// payload a copy takes less time than a read of its own.
 inline constexpr std::size_t kLargePayload = 8192;
 inline constexpr std::uint32_t kMaxMulpdu = 64768;
 

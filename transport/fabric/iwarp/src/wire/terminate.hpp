@@ -67,7 +67,7 @@ struct Terminate {
 void encode(const Terminate& message, Writer& out) noexcept;
 
 /// Decodes a Terminate in the RFC's order of bits, or in the order that Linux siw uses on little-endian hosts, which
-/// swaps the nibbles of the first byte and has the header flags in the low bits. False if cut short.
+/// swaps the nibbles of the first byte and has the header flags in the low bits. False if shorter than four bytes.
 bool decode(Octets octets, Terminate& message) noexcept;
 
 /// A text such as "DDP tagged buffer error: base or bounds violation (1/1/01)".

@@ -18,7 +18,7 @@ class AsyncEvents final : public Watch {
     removal,  ///< the kernel is removing the device, or has removed it
   };
 
-  /// `on_lost` runs in the io_context when the device has failed or was removed; it may call detach().
+  /// `on_lost` runs in the io_context when the device has failed or has been removed; it may call detach().
   AsyncEvents(boost::asio::io_context& context, UniqueFunction<void(Loss)> on_lost, Log log)
       : Watch(context), on_lost_(std::move(on_lost)), log_(std::move(log)) {}
   ~AsyncEvents() override { detach(); }

@@ -22,7 +22,7 @@ class CompletionChannel final : public Watch {
   ~CompletionChannel() override { release(); }
 
   error_code attach(ibv_context* device);
-  /// Requires that all queues have been destroyed.
+  /// Requires that each queue has been destroyed, or that its owner holds channel().
   void detach() noexcept;
 
   /// Makes a queue, armed for its first completion; `handler` handles its notifications. After the owner has destroyed

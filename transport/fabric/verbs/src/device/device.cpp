@@ -110,8 +110,8 @@ Result<ibv_mr*> Device::add(std::span<std::byte> memory) {
 void Device::remove(ibv_mr* region) noexcept {
   regions_.erase(region->lkey);
   if (const int error = ibv_dereg_mr(region); error != 0)
-    log_.error("verbs: cannot deregister memory to which a window is still bound; it stays registered: {}",
-               system_error(error).message());
+    log_.error("verbs: {}: cannot deregister memory, to which a window may still be bound; it stays registered: {}",
+               name_, system_error(error).message());
 }
 
 ibv_mr* Device::covering(BufferRef memory) const noexcept {

@@ -87,7 +87,7 @@ class Device {
 /// An id bound to the device at `address`. Fails with the error of why_no_device() if there is none.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
 /// The time limit of one attempt to resolve an address; several attempts follow each other. If a neighbour was not
-/// known before, rxe may report its answer only after this limit.
+/// known before, rxe may report the neighbour's answer only after this limit.
 inline constexpr std::chrono::milliseconds kResolveTry{200};
 /// An id bound to the device that leads to a peer at `address`; blocks.
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);

@@ -14,7 +14,7 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// The PCI vendor of adapters that enforce the exact range of a window. No capability bit reports this property.
+// The vendor (IEEE OUI) of adapters that enforce the exact range of a window. No capability bit reports this property.
 constexpr std::uint32_t kMellanox = 0x02c9;
 // Linux's software iWARP.
 constexpr std::uint32_t kSiw = 0x626d74;

@@ -8,8 +8,8 @@
 namespace rpcrdma::fabric::verbs {
 
 // librdmacm (rdma-core 44) closes a lost device only when it reads the list of devices, and not even then if the list
-// is empty. The kernel completes the removal only when these two descriptors are closed. Other files take over their
-// numbers, because the context, which remains in memory, still contains the numbers.
+// is empty. The kernel completes the removal only when the two descriptors of the context are closed. /dev/null takes
+// over their numbers, because the context, which remains in memory, still contains the numbers.
 OpenDevice::~OpenDevice() {
   if (!removed_) return;
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -16,8 +16,7 @@ struct IwarpOptions {
   /// CRC32C over every FPDU (RFC 5044 section 4.4). Empty: off when both addresses are loopback, else on.
   /// The peer can require CRCs in any case. Without CRCs only TCP's checksum protects the data.
   std::optional<bool> crc;
-  /// Largest ULPDU sent, 128 to 64768. 0: derived from the TCP segment size, or 64768 when the peer is
-  /// on this host.
+  /// Largest ULPDU sent, 128 to 64768. 0: derived from the TCP segment size; within this host usually 64768.
   std::uint32_t max_ulpdu = 0;
   /// Request markers in the peer's stream (tests).
   bool request_markers = false;
@@ -34,7 +33,7 @@ struct IwarpOptions {
   std::uint32_t max_read_depth = 128;
   /// Time limit for an accepted TCP connection to deliver its whole request.
   std::chrono::milliseconds request_timeout{5000};
-  /// Connections whose request is incomplete, at least 1. Beyond this limit the oldest connection is closed.
+  /// The maximum number of connections whose request is incomplete, at least 1. A further one closes the oldest.
   std::uint32_t max_half_open = 1024;
   /// As initiator: if the peer sends nothing for this time after set-up, this side sends an empty Write, and repeats it
   /// at growing intervals until the peer sends. Some responders do not process the first FPDUs until more bytes arrive,
@@ -42,8 +41,8 @@ struct IwarpOptions {
   std::chrono::milliseconds nudge_after{20};
   /// Time limit for an orderly end without progress, and for delivering a Terminate.
   std::chrono::milliseconds close_timeout{2000};
-  /// Idle time after which TCP probes the peer, at least a second. If the peer does not answer for the same time again,
-  /// the connection ends.
+  /// Idle time after which TCP probes the peer, at least a second. If the peer does not answer for the same time again
+  /// (at least 6 s), the connection ends.
   std::chrono::seconds keepalive{60};
 };
 

@@ -45,8 +45,8 @@ inline constexpr std::size_t kLoopbackOperations = static_cast<std::size_t>(Loop
 
 struct LoopbackOptions {
   std::uint64_t seed = 1;
-  /// Each frame waits 0 to this many turns, drawn from the seed. Above 0 tagged data is placed in two steps,
-  /// and its window is pinned in between.
+  /// Each frame waits 0 to this many turns, drawn from the seed. Above 0 a Write is placed in two steps, and
+  /// its window is pinned in between.
   std::uint32_t max_delay = 0;
   /// Consecutive Writes may be placed in any order (RFC 5040 section 5.5); a Send is delivered after all Writes before
   /// it. With delays, Read Responses may be placed between Writes even if this is false.
@@ -90,8 +90,7 @@ class LoopbackFabric : public Fabric {
   /// Operations of this kind so far, including failed ones. A test that makes each operation fail in turn needs this
   /// number.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
-  /// Adds `octets` to the reported length of the next message. Simulates a provider that reports something else as a
-  /// message.
+  /// Adds `octets` to the reported length of the next message. Simulates a provider that reports a wrong length.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
   /// Simulates the loss of the device: the fabric ends.
   virtual void lose_device() = 0;
@@ -121,7 +120,7 @@ class LoopbackNetwork {
   /// Lets `frames` more frames arrive, on all connections together. The next frame breaks its connection: both ends
   /// report connection_reset.
   void drop_connection_after(std::uint64_t frames) noexcept;
-  /// The number of Sends that found no posted Receive, or a Receive that was too short. Each has ended its connection.
+  /// The number of Sends that found no posted Receive, or a Receive that was too short. Each ended its connection.
   std::uint64_t overruns() const noexcept;
   /// The number of frames that have arrived so far.
   std::uint64_t frames() const noexcept;

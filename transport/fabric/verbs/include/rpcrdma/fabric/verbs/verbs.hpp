@@ -15,7 +15,7 @@ namespace verbs {
 class OpenDevices;
 }
 
-/// Requested limits; the fabric's Capabilities contain the device's limits.
+/// Options of a fabric. Limits are requests: the fabric's Capabilities contain the limits that apply.
 struct VerbsOptions {
   /// True if the address is a peer's: then open() chooses the device that leads to the peer, even if the peer is
   /// another device of this host.
@@ -44,10 +44,11 @@ class Verbs {
  public:
   Verbs();
 
-  /// Opens the device at `address`, or, with VerbsOptions::towards, the device that leads to `address`. Blocks briefly:
-  /// call it at start-up only. Fails with FabricError::no_device if there is none, no_rdma if the kernel offers no
-  /// RDMA, device_closed or no_driver if the device cannot be used; the messages of these errors state what is missing.
-  /// The fabric survives the loss of its device (lasting.hpp).
+  /// Opens the device at `address` or, if there is none, the device that leads to `address`; with
+  /// VerbsOptions::towards, in the reverse order. Blocks briefly: call it at start-up only. Fails with
+  /// FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA, device_closed or no_driver if the
+  /// device cannot be used; the messages of these errors state what is missing. The fabric survives the loss of its
+  /// device (lasting.hpp).
   ///
   /// Thread: the fabric belongs to `context` and its one thread. Another fabric on the same device may accept the
   /// requests of this fabric's listener. `context` must outlive the fabric.
