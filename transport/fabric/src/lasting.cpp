@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Calls are forwarded to the present fabric. When that fabric ends, it is destroyed, and a timer opens the
 // next one.
-// Ownership. Regions and listeners belong to the user; while they exist, they are in a list. Queue pairs belong to the
-// present fabric, and end with it.
+// Ownership. Regions, listeners and queue pairs belong to the user. Regions and listeners are in a list while they
+// exist. A queue pair ends with the fabric that made it.
 // Errors. While there is a device, errors come from the present fabric. If attempts to open the device fail for the
 // same reason again and again, the reason is logged once.
 #include "rpcrdma/fabric/lasting.hpp"

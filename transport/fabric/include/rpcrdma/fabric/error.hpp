@@ -9,7 +9,7 @@ namespace rpcrdma::fabric {
 enum class FabricError {
   flushed = 1,         ///< the connection ended before the operation completed
   rejected,            ///< the peer's listener refused the connection
-  handshake_failed,    ///< set-up failed, usually as the peer does not use this fabric's connection protocol
+  handshake_failed,    ///< set-up failed, usually because the peer does not use this fabric's connection protocol
   handshake_timeout,   ///< the connection was not set up in time
   too_many_reads,      ///< the peer requires more outstanding RDMA Reads than this side supports
   remote_access,       ///< the peer refused a read or write of its memory

@@ -11,11 +11,10 @@
 // Quiescing or destroying a queue pair ends the connection at once: afterwards none of its callbacks starts, and
 // nothing touches a posted or exposed buffer.
 //
-// Lifetime. No object is destroyed within its own callback. In particular, a queue pair is not destroyed within one of
-// its callbacks (a completion, on_established, on_rejected, on_disconnected, on_batch_end). Its owner quiesces the
-// queue pair there and defers the deletion, with delete_later() of deferred_delete.hpp. A callback of a queue pair may
-// destroy a window or a work context of that queue pair. A work context may be destroyed even in its own completion, as
-// nothing refers to it by then.
+// Lifetime. A queue pair is not destroyed within one of its callbacks (a completion, on_established, on_rejected,
+// on_disconnected, on_batch_end). Its owner quiesces the queue pair there and defers the deletion, with delete_later()
+// of deferred_delete.hpp. A callback of a queue pair may destroy a window or a work context of that queue pair. A work
+// context may be destroyed even in its own completion, as nothing refers to it by then.
 //
 // Errors. A posted operation completes exactly once, in order of posting per queue (sends, writes, reads and
 // invalidations share one queue, receives have another). When the connection ends, all outstanding operations complete

@@ -17,7 +17,7 @@ namespace rpcrdma::fabric::iwarp {
 /// The sending half of MPA: gathers many frames into one list of buffers for one system call. Payloads are
 /// referenced, not copied, unless the peer requested markers.
 ///
-/// Ownership. Payload memory stays valid until the batch is written or cut().
+/// Ownership. Payload memory must stay valid until the batch is written, or until cut() or drain().
 class FpduWriter {
  public:
   /// The maximum number of buffers in the payload of one frame.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: connects, sends the Request in one write, reads the Reply, and draws the conclusion.
+// Operation: connects, sends the Request in one write, reads the Reply, and evaluates it.
 // Ownership: the handlers keep the object alive until finish() or cancel(); the socket is moved into the outcome.
 // Error handling: one timer covers all steps; any failure closes the socket and is reported once.
 #include "setup/initiator.hpp"

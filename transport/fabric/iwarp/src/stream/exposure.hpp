@@ -14,7 +14,7 @@ struct Exposure {
   Segment segment;
   bool bound = false;         ///< the table of STags contains the exposure
   bool invalidating = false;  ///< invalidate() is posted and has not completed
-  /// The number of frames that name this exposure: the segment that is being placed, and Read Responses that are not
+  /// The number of transfers that use this exposure: the segment that is being placed, and Read Responses that are not
   /// yet written to the socket.
   std::uint32_t pins = 0;
   std::uint32_t arrived = 0;  ///< bytes that the peer has written in order, from the start of the range

@@ -33,7 +33,7 @@ class Exposures {
 
   /// For an RDMA Write: finds and pins the window that the segment names.
   Placement place_write(const DdpHeader& header, std::uint32_t payload) noexcept;
-  /// To be called when the segment that place_write() has placed is complete.
+  /// To be called when the segment that was passed to place_write() is complete.
   void write_placed() noexcept;
 
   /// Finds the source of a Read Request that is not empty.

@@ -14,7 +14,7 @@ void add_empty_write(FpduWriter& writer) noexcept {
 
 }  // namespace
 
-// [5040-6.1-a] every frame carries an RDMAP message
+// [5040-6.1-a] every frame carries a segment of an RDMAP message
 bool FrameSource::add_frame(FpduWriter& writer) noexcept {
   if (sending_ == Sending::nothing) {
     if (std::exchange(empty_write_due_, false)) {
