@@ -170,7 +170,7 @@ TEST(LogLimitTest, TheNextLineTellsHowManyAreMissing) {
   const auto long_ago = LogLimit::Clock::now() - 2 * LogLimit::kPeriod;
   for (std::uint32_t i = 0; i < LogLimit::kMost + 3; ++i) static_cast<void>(limit.admit(long_ago));
   Log(lines).limited(limit).info("again");
-  EXPECT_EQ(lines->with(""), Lines{"again (3 lines of this kind have been left out before)"});
+  EXPECT_EQ(lines->with(""), Lines{"again (3 similar lines were left out before)"});
 }
 
 std::string json_line(const LogSubject& about, const char* message) {

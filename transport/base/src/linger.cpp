@@ -10,7 +10,7 @@ namespace {
 
 /// The maximum number of waits in one handler.
 constexpr unsigned kWaits = 4;
-/// A connection counts as the only active one when this many consecutive handlers belong to it.
+/// A connection counts as the only active one when this many handlers in a row, before the present one, were its own.
 constexpr unsigned kAlone = 16;
 /// The maximum number of consecutive handlers that skip the wait after a wait that found nothing.
 constexpr unsigned kLongestRest = 1023;

@@ -66,8 +66,8 @@ class StderrSink final : public LogSink {
   spdlog::logger logger_;
 };
 
-/// One host may have all addresses of an IPv6 /64 prefix, and the hosts of a network share one: the peers of a prefix
-/// belong to half of the groups. An IPv4-mapped address belongs to the group of the IPv4 address.
+/// One host may have all addresses of an IPv6 /64 prefix, and the hosts of a network share a prefix: the addresses of a
+/// prefix are spread over half of the groups. An IPv4-mapped address belongs to the group of the IPv4 address.
 std::size_t group_of(const boost::asio::ip::address& peer) noexcept {
   using namespace boost::asio::ip;
   if (peer.is_v4()) return std::hash<address_v4>{}(peer.to_v4());
@@ -94,7 +94,7 @@ void LogAbout::write(LogLevel level, fmt::string_view format, fmt::format_args a
     left_out = limit_->admit(LogLimit::Clock::now(), group_of(subject_.peer.address()));
   if (!left_out) return;
   std::string line = fmt::vformat(format, args);
-  if (*left_out != 0) line += fmt::format(" ({} lines of this kind have been left out before)", *left_out);
+  if (*left_out != 0) line += fmt::format(" ({} similar lines were left out before)", *left_out);
   sink_->write_about(level, subject_, line);
 }
 

@@ -10,7 +10,7 @@
 namespace rpcrdma {
 namespace {
 
-/// While yields_first() holds, every kProbe-th turn still begins with a poll.
+/// While yields_first() holds, every kProbe-th call of spin() still begins with a poll.
 constexpr unsigned kProbe = 16;
 /// Polls between two yields.
 constexpr unsigned kPollsPerYield = 4;
@@ -64,7 +64,7 @@ bool Runner::linger(bool (*look)(void*), void* object) {
   return spin([&]() -> std::size_t { return look(object) ? 1 : 0; }, kLongestLinger) != 0;
 }
 
-/// Yields before the first poll of the window and between polls: the peer may be waiting for this CPU.
+/// Yields before the first poll of the window, and after every kPollsPerYield polls: the peer may wait for this CPU.
 template <typename Poll>
 std::size_t Runner::spin(Poll look, Clock::duration most) {
   if (!yields_first() || ++turns_ % kProbe == 0) {

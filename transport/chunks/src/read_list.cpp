@@ -8,7 +8,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The size of XID and message type, which precede every chunk.
+/// The size of XID and message type, which precede every item.
 constexpr std::uint32_t kPrefix = 8;
 
 /// A stable insertion sort: lists are short and usually sorted, and std::stable_sort would allocate.

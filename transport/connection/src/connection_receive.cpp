@@ -45,7 +45,8 @@ void Connection::undecodable(wire::WireError error, Received& message) noexcept 
   events_->on_bad_message(error, message);
 }
 
-/// [v2-5.1-a] A reply of version two settles the version of a client. A server follows its client.
+/// [v2-5.1-a] A message of version two, unless it is an RDMA_ERROR, settles the version of a client. A server follows
+/// its client.
 void Connection::learn_version(const wire::Header& header) noexcept {
   if (header.procedure == wire::Procedure::error) return;
   const bool server = setup_.role == Role::server;

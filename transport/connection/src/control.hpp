@@ -57,7 +57,7 @@ class Control final : public CharacteristicsExchange {
   void on_replaced(bool replaced);
   /// To be called when this side's support of the reverse direction may have changed.
   void on_backward_support();
-  /// To be called when the connection uses version one.
+  /// To be called when the connection falls back to version one.
   void switch_off() noexcept { phase_ = ExchangePhase::off; }
   /// To be called when the connection has ended.
   void lost();
@@ -183,8 +183,9 @@ class Control final : public CharacteristicsExchange {
   std::uint32_t reply_size_ = 0;          // inline replies may have this size once the update has been sent
 
   // Requests of the program and of the policy.
-  std::deque<Request> requests_;  // the first request has been sent if request_xid_ is set and fence_ is not
-  bool prepared_ = false;         // the first request already limits this side's Sends
+  // The first request has been sent if request_xid_ is set, and neither fence_ nor overdue_ is.
+  std::deque<Request> requests_;
+  bool prepared_ = false;  // prepare_request() has run for the first request
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
   bool growth_asked_ = false;     // a request of the policy waits or is in transit
@@ -196,7 +197,7 @@ class Control final : public CharacteristicsExchange {
   boost::asio::steady_timer idle_;
   std::uint32_t peer_offer_ = 0;  // the smaller size of receives that the peer has offered to accept; 0: none
   bool offer_due_ = false;        // the offer of smaller receives is to be sent
-  bool offered_ = false;          // the offer of smaller receives has been sent
+  bool offered_ = false;          // the offer of smaller receives is due or has been sent
 
   Characteristics counted_;
 };

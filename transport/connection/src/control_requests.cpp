@@ -103,7 +103,8 @@ void Control::on_response(const wire::Header& header) {
   pump();
 }
 
-/// Called when the request in transit has been answered. The answer shows that earlier messages have arrived too.
+/// Called when the request in transit has been answered, or is known to have arrived. Then earlier messages have
+/// arrived too.
 void Control::answered() noexcept {
   request_xid_.reset();
   init_xid_.reset();

@@ -24,8 +24,7 @@ void Control::on_deadline() {
   const auto now = std::chrono::steady_clock::now();
   const bool waits = request_xid_ && !overdue_;
   if (waits && (fence_ ? fence_deadline_ : requests_.front().deadline) <= now) {
-    connection_.log().debug("for {} ms the peer has not answered a request to change its characteristics",
-                            options_.request_timeout.count());
+    connection_.log().debug("the peer has not answered REQ_XCHAR for {} ms", options_.request_timeout.count());
     overdue_ = true;
     ++counted_.unanswered;
     to_replace_ = 0;

@@ -66,7 +66,7 @@ Result<RegisteredBuffer> Pool::allocate(std::uint32_t size) {
   return out;
 }
 
-/// Returns a slab with a free buffer: the first available slab of its class, or a new one.
+/// Returns a slab with a free buffer for `size` bytes: the first available one of the size class, or a new one.
 Result<Slab*> Pool::slab_for(std::uint32_t size) {
   SizeClass& size_class = *classes_[class_of(size)];
   Slab* const available = size_class.available;

@@ -2,7 +2,7 @@
 // Operation. One function encodes a call into a send buffer, plans it, exposes its memory, and sends it. A call that
 // fits inline needs neither windows nor an allocation.
 // Ownership. The slot holds buffers, windows and send credits until the call is over.
-// Errors. A shortage is reported as Start::wait, and the core retries. A call that cannot be sent fails at once
+// Errors. A shortage is reported as Start::wait, and RequesterCore retries. A call that cannot be sent fails at once
 // [8166-4.5.4-c]. If the connection refuses work, the call counts as sent and waits for the end of the connection.
 #include "call_slot.hpp"
 #include "requester_core.hpp"

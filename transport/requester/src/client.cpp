@@ -2,8 +2,8 @@
 // Operation. Connects when a call waits. After a loss or a failed attempt, connects again, with backoff, while calls
 // wait or a reverse service exists. State that belongs to a connection (thresholds, R flag, credits) starts anew.
 // Ownership. There is one connection at a time; the requester outlives it.
-// Errors. last_error() holds the error of the last attempt. Calls fail only at their deadlines, unless the fabric
-// cannot reach addresses of this kind.
+// Errors. last_error() holds the error of the last attempt. Calls wait for a connection until their deadlines, unless
+// the fabric cannot reach addresses of this kind: then they fail at once.
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -183,7 +183,7 @@ void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexce
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);
   core_.count_discarded();
-  // A message that is too short has no header: `message.header` is still that of an earlier message.
+  // A message that is too short may lack the XID.
   const bool known = error != wire::WireError::too_short;
   connection_->message_log(known ? std::optional(message.header.xid) : std::nullopt)
       .debug("message discarded: {}", Reason{error});

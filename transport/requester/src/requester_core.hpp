@@ -46,15 +46,15 @@ class RequesterCore final : public Requester {
   void attach(ConnectionPtr connection);
   /// To be called when the connection has ended. Calls on the wire wait again, in order, or fail.
   void detach();
-  /// Ends every call submitted so far with `why` before it returns; there will be no other connection. Later calls end
-  /// soon after they are submitted.
+  /// Ends every call submitted so far before it returns, with `why` unless the outcome of the call is already known.
+  /// There will be no other connection: later calls end soon after they are submitted.
   void shut(error_code why);
   /// True if any call is not over.
   bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
   bool has_waiting() const noexcept { return !waiting_.empty(); }
-  /// Ends every waiting call; done() runs in a posted function.
+  /// Ends every waiting call; done() runs from the io_context.
   void fail_waiting(error_code why);
-  /// Refuses `call`: done(`why`) runs in a posted function.
+  /// Refuses `call`: done(`why`) runs from the io_context.
   void refuse(Call& call, error_code why) { fail_later(call, why); }
 
   /// To be called for each message of the peer.
@@ -70,7 +70,7 @@ class RequesterCore final : public Requester {
     ++counters_.discarded_replies;
     if (connection_) ++connection_->counted().discarded;
   }
-  bool proven() const noexcept { return proven_; }  ///< whether a reply has arrived on the current connection
+  bool proven() const noexcept { return proven_; }  ///< a call of this connection was answered
   bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
   /// Sends waiting calls, as far as credits, memory and the send queue allow.
   void pump();

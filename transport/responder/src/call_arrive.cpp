@@ -134,7 +134,8 @@ bool CallImpl::is_message(BufferRef stream) const noexcept {
 
 void CallImpl::deliver(BufferRef stream) {
   // [8166-4.2.1-a] [8166-4.5.2-a] the message must be a call with the XID of the header
-  if (!is_message(stream)) return send_error(wire::ErrorKind::chunk, "it is no call with the XID of its header");
+  if (!is_message(stream))
+    return send_error(wire::ErrorKind::chunk, "its payload is not a call with the XID of the header");
   if (!reads_.assemble(stream, payload_))
     return send_error(wire::ErrorKind::chunk, "its Read chunks do not fit the call");
   if (header_.procedure == wire::Procedure::nomsg && reads_.chunks().empty())

@@ -27,7 +27,7 @@ class ServingLink;
 ///     delivered  the handler                                   replying
 ///     replying   pulls; credits for RDMA Writes; the Send      idle
 ///
-///     When the connection is lost, queued and pulling calls end; a delivered call waits for its handler.
+///     When the connection is lost, a delivered call waits for its handler; every other call ends.
 class CallImpl final : public IncomingCall, private UnitWaiter {
  public:
   explicit CallImpl(Service& service) noexcept : service_(service) {}
@@ -141,7 +141,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   ReplyPlan plan_;
   Splitter splitter_;
   std::size_t next_push_ = 0;
-  std::optional<std::uint8_t> open_plan_;  // Connection::plan_made() of a reply that is not posted yet
+  std::optional<std::uint8_t> open_plan_;  // the result of plan_made(), for a reply that is not posted yet
   WriteOperation write_;
   GatherList ahead_stream_;  // the memory that write_ahead() writes
   std::uint32_t ahead_ = 0;  // bytes of the reply that write_ahead() has written

@@ -111,8 +111,7 @@ void CallImpl::send_reply() {
   const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
   // [8166-4.5.3-b] [8267-3.1-a] detects a chunk that is too small before anything is written
   if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
-  // [8167-5.2-b] the reply has the XID of the call
-  plan_.header.xid = header_.xid;         // [8167-2.4-b] a reply has the XID of its call
+  plan_.header.xid = header_.xid;         // [8167-5.2-b] [8167-2.4-b] a reply has the XID of its call
   plan_.header.credits = link_->grant();  // [8166-4.2.3-a] a reply carries the granted credits
   next_push_ = 0;
   splitter_ = {};

@@ -17,7 +17,7 @@ struct ListenerCounts {
   std::atomic<std::uint64_t> failed{0};
 };
 
-/// A request, and the listener that it has come to.
+/// A connection request, and the listener that received it.
 struct Arrival {
   std::unique_ptr<fabric::ConnectionRequest> request;
   std::shared_ptr<ListenerCounts> listener;

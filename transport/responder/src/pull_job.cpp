@@ -2,8 +2,9 @@
 // Operation. Each RDMA Read needs a send credit. A round posts as many Reads as there are credits; only the last Read
 // reports its completion. Without credits the job waits for them.
 // Ownership. The destination belongs to the caller until the handler runs.
-// Errors. A Read that fails ends the connection; the job ends when the end of the connection is reported. If the sink
-// of a Read cannot be registered at present, only the job ends, after the Reads before it are complete.
+// Errors. A Read that fails ends the connection and the job. If a Read cannot be posted, the connection ends, and then
+// the job. But if the sink of a Read cannot be registered at present, only the job ends, after the Reads before it are
+// complete.
 #include "pull_job.hpp"
 
 #include "call_impl.hpp"

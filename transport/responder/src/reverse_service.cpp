@@ -45,7 +45,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   ServingLink& link_on(Connection& connection) {
     context_ = &connection.context();
     if (!link_) {
-      // [8167-4.3.1-a] grants at most as many credits as the requester provides receives in addition to its own
+      // [8167-4.3.1-a] grants no more credits than the client has receives for reverse calls
       const std::uint32_t credits = std::clamp(credits_, 1u, std::max(connection.options().reverse_credits, 1u));
       link_ = std::make_unique<ServingLink>(service_, credits, 0, connection.info().peer.address());
       link_->open(connection);

@@ -16,7 +16,7 @@ struct Listening {
   std::shared_ptr<ListenerCounts> counts;
   fabric::Endpoint endpoint;
   std::unique_ptr<fabric::Listener> listener;  // null when closed
-  std::uint64_t failed_handshakes = 0;         // when it was closed
+  std::uint64_t failed_handshakes = 0;         // the count when the listener was closed
 };
 
 struct ServerState : std::enable_shared_from_this<ServerState> {
@@ -94,8 +94,7 @@ void ServerState::on_request(Arrival arrival) {
 void ServerState::refuse(Arrival arrival) {
   arrival.listener->refused.fetch_add(1, std::memory_order_relaxed);
   log.about(arrival.request->info().subject(), &refusals)
-      .info(
-          "connection rejected: the limit of connections is reached and none is idle, or the server is shutting down");
+      .info("connection rejected: a limit of connections is reached and none is idle, or the server is shutting down");
   workers.front()->fabric().reject(std::move(arrival.request), {});
 }
 

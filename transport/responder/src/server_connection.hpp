@@ -19,8 +19,8 @@ class ServerConnection final : private ConnectionEvents {
   error_code accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request);
   const boost::asio::ip::address& peer() const noexcept { return peer_; }
   std::size_t receive_octets() const noexcept { return connection_ ? connection_->receive_octets() : 0; }
-  /// Reports to the worker how the number of bytes registered for receives has changed. It is 0 when the connection is
-  /// over.
+  /// Reports to the worker how the number of bytes registered for receives has changed. The number is 0 when the
+  /// connection is over.
   void note_receives() noexcept;
   /// The state and the counters of the connection, for Server::report().
   ConnectionReport report(std::chrono::steady_clock::time_point now) const;

@@ -4,7 +4,7 @@
 // Ownership. A worker owns its connections and, through the service, its calls. Posted functions keep the worker alive,
 // and check whether it has been destroyed.
 // Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted, because its
-// calls hold memory for which other connections wait.
+// calls may hold memory for which other connections wait.
 #include "server_worker.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace rpcrdma::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestWatch{5};
-/// Receives may take 1/kReceivePart of the pool, and replies the same part. The rest of the pool is for bulk data and
+/// Receives may take 1/kReceivePart of the pool. An equal part is meant for replies, and the rest for bulk data and
 /// long calls, which need up to twice their budgets.
 constexpr std::size_t kReceivePart = 8;
 
@@ -125,7 +125,8 @@ void ServerWorker::lower_receives() {
   if (chosen != nullptr) chosen->offer_smaller_receives();
 }
 
-/// Runs watch() earlier than planned. The check is posted, as the caller is within a call of a connection.
+/// Runs watch() earlier than planned, but not inside this function: the caller may be within a callback of a
+/// connection.
 void ServerWorker::watch_closely() {
   if (!watching_ || std::exchange(watching_closely_, true)) return;
   boost::asio::post(context(), [self = weak_from_this()] {

@@ -60,7 +60,7 @@ class Service {
   /// Runs when a call has to wait for a budget. May be empty.
   UniqueFunction<void()> on_wait;
 
-  /// Written by this thread, read by any.
+  /// Written on the thread of the connections, read on any thread.
   struct Counters {
     std::atomic<std::uint64_t> calls{0};
     std::atomic<std::uint64_t> errors_sent{0};
@@ -84,8 +84,8 @@ class Service {
  private:
   ServiceSetup setup_;
   Budget budget_;
-  // Long calls have a budget of their own, a quarter as large. If there were only one budget, calls that hold bytes and
-  // wait for more could wait for each other.
+  // Long calls have a budget of their own. If there were only one budget, calls that hold bytes and wait for more could
+  // wait for each other.
   Budget long_call_budget_;
   PeerTable<Peer> peers_;
   Peer lost_{*this};

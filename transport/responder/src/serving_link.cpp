@@ -59,7 +59,7 @@ void ServingLink::on_bad_message(wire::WireError error, Received& message) {
   // [8166-4.5-a] [8166-4.6.2-b] [8166-4.2.4-d] dropped silently
   if (answer == wire::Answer::discard || draining_) {
     count_discarded();
-    // The header of a message that is too short is that of an earlier message.
+    // A message that is too short may lack the XID.
     const bool known = error != wire::WireError::too_short;
     return connection_->message_log(known ? std::optional(message.header.xid) : std::nullopt)
         .debug("message discarded: {}", Reason{error});

@@ -32,7 +32,7 @@ enum class Condition {
 /// Errors of the layers below the fabric, and errors that all layers share.
 enum class BaseError {
   buffer_overflow = 1,  ///< the message does not fit the memory meant for it
-  out_of_memory,        ///< a bounded pool is empty
+  out_of_memory,        ///< a bounded pool is exhausted
   deadline_exceeded,    ///< the call's deadline passed
   cancelled,            ///< the caller cancelled the call, or closed the object
   invalid_argument,     ///< a caller's value is out of range

@@ -28,7 +28,7 @@ class RPCRDMA_EXPORT LogSink {
   virtual void write_about(LogLevel level, const LogSubject& subject, std::string_view line) noexcept;
 };
 
-/// The functions that write a line. `Self` has line(), with the level in front.
+/// The functions that write a line, for a class `Self` that has enabled() and write().
 template <class Self>
 class LogLevels {
  public:
@@ -67,8 +67,8 @@ class LogLevels {
   }
 };
 
-/// A Log for one line, whose subject or limit only this line has. It refers to the Log that it comes from and is not
-/// kept. Nothing is formatted, and the limit is not used, unless the level is enabled.
+/// The log for one line with a subject or a limit of its own. It refers to the sink of the Log that made it: use it at
+/// once. Nothing is formatted, and the limit is not used, unless the level is enabled.
 class RPCRDMA_EXPORT LogAbout : public LogLevels<LogAbout> {
  public:
   /// Whether a line of this level would be written, if the limit admits it.
@@ -87,7 +87,7 @@ class RPCRDMA_EXPORT LogAbout : public LogLevels<LogAbout> {
 };
 
 /// A cheap, copyable handle to a sink, with a subject; an empty Log drops everything. Formatting happens only when the
-/// level is enabled. Any thread, except about() with a LogLimit, which belongs to a thread.
+/// level is enabled. May be used on any thread; a line with a LogLimit, only on the thread of this LogLimit.
 class RPCRDMA_EXPORT Log : public LogLevels<Log> {
  public:
   Log() = default;

@@ -6,7 +6,7 @@
 
 namespace rpcrdma {
 
-/// Why a connection has ended, as an argument of a log line: the text is made only when the line is written.
+/// An error, or why a connection ended, as an argument of a log line: the text is made only when the line is written.
 struct Reason {
   error_code why;  ///< success: an orderly close
 };

@@ -63,8 +63,8 @@ class RPCRDMA_EXPORT Runner {
 
   friend Linger;
   class Running;
-  /// Calls `poll(object)` for a short time, until it returns true; never blocks. Returns whether it has returned true.
-  /// May be called only from a handler that this object runs; otherwise returns false.
+  /// Calls `poll(object)` for a short time, until it returns true; never blocks. Returns whether `poll` returned true.
+  /// Outside the handlers that this object runs, returns false at once.
   bool linger(bool (*poll)(void*), void* object);
 
   boost::asio::io_context& context_;

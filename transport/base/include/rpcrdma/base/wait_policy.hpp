@@ -46,7 +46,8 @@ RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexc
 ///
 /// If a thread yields the processor and does not get it back within `kDisplaced`, it competes with a busy thread. It
 /// then blocks without polling, as the scheduler favours a thread that wakes up, for at least eight times as long as it
-/// was without the processor. This pause doubles each time, and becomes shorter with each poll that finds work.
+/// was without the processor, but for a second at most. This pause doubles each time, and becomes shorter with each
+/// poll that finds work.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
   using Clock = std::chrono::steady_clock;  ///< the caller's clock

@@ -15,7 +15,7 @@ namespace rpcrdma::transport {
 class Outgoing final : private PayloadMemory {
  public:
   /// Takes a send buffer of `size` bytes and starts `builder` in it. Lends the builder more memory, up to about
-  /// `max_payload` bytes in total. Fails with BaseError::out_of_memory when the pool is empty.
+  /// `max_payload` bytes in total. Fails with BaseError::out_of_memory when the pool is exhausted.
   error_code begin(memory::Pool& pool, std::uint32_t size, std::uint32_t max_payload, PayloadBuilder& builder);
   /// Starts the message again from its beginning in the send buffer, and returns further memory to the pool.
   void restart(PayloadBuilder& builder);

@@ -23,7 +23,7 @@ struct ProcedureName {
   std::string_view name;      ///< a literal, such as "GETATTR"
 };
 
-/// What the transport counts of the calls of one procedure, on the side of the responder or of the requester. Used
+/// What the transport counts about the calls of one procedure, on the side of the responder or of the requester. Used
 /// on one thread; the copies of several threads may be added.
 struct CallStatistics {
   ProcedureName procedure;  ///< set by the layer above

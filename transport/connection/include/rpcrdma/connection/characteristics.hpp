@@ -51,7 +51,7 @@ struct Characteristics {
   std::uint64_t requests_received = 0;  ///< REQ_XCHAR
   std::uint64_t updates_sent = 0;       ///< UPD_XCHAR
   std::uint64_t updates_received = 0;   ///< UPD_XCHAR
-  std::uint64_t refused = 0;            ///< optional messages answered by an error, or dropped
+  std::uint64_t refused = 0;            ///< optional messages that this side dropped, or answered with an error
   std::uint64_t unanswered = 0;         ///< REQ_XCHAR without an answer in time
   // Requests of the policy (CharacteristicOptions::adaptive) to the peer:
   std::uint64_t grown = 0;           ///< requests for larger Receives
@@ -99,7 +99,8 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
   /// Asks the peer to change its characteristics. Completes with void(error_code, ChangeOutcome) when the peer has
   /// answered; characteristics() shows a pending value once it is in effect. A request for a smaller Receive Buffer
   /// Size limits this side's Sends immediately (section 3.1). Errors: TransportError::no_characteristics if the state
-  /// is not ExchangeState::active; connection_lost; BaseError::out_of_memory if too many requests wait;
+  /// is not ExchangeState::active; connection_lost; bad_reply if the peer's answer is malformed;
+  /// BaseError::invalid_argument for a value out of range; BaseError::out_of_memory if too many requests wait;
   /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. In the last case the peer may or may
   /// not have changed its values; this side then sends only messages that both the old and the new values allow.
   template <class Token>

@@ -39,8 +39,8 @@ class ReceiveBuffers {
   /// The number of buffers that are smaller than size(), posted or lent.
   std::uint32_t smaller() const noexcept { return smaller_; }
 
-  /// Adds `more` buffers; with `within_budget`, at most as many as the budget offers. When the pool is empty, adds
-  /// nothing and returns false.
+  /// Adds `more` buffers; with `within_budget`, at most as many as the budget offers. When the pool is exhausted,
+  /// adds nothing and returns false.
   bool add(Connection& owner, std::uint32_t more, bool within_budget);
   /// Whether budget and pool have room for all buffers with `size` bytes each.
   bool has_room(std::uint32_t size) const noexcept;

@@ -9,8 +9,8 @@ namespace rpcrdma::transport {
 /// The counters of one side of a connection since the connection was made, in both directions of RPC-over-RDMA. The
 /// counters of several connections may be added. Written and read on the thread of the connection.
 struct Traffic {
-  // Work requests of this side and their bytes. The peer's RDMA Reads and Writes are not counted, as this side does not
-  // notice them.
+  // Work requests of this side and their bytes. The peer's RDMA Reads and Writes are not counted: they complete no work
+  // request of this side.
   std::uint64_t sends = 0;          ///< Sends posted
   std::uint64_t send_bytes = 0;     ///< their bytes, transport headers included
   std::uint64_t receives = 0;       ///< messages received
@@ -38,7 +38,7 @@ struct Traffic {
   std::uint64_t version_errors = 0;   ///< RDMA_ERROR with ERR_VERS, sent or received
   std::uint64_t chunk_errors = 0;     ///< RDMA_ERROR with ERR_CHUNK, sent or received
   std::uint64_t other_errors = 0;     ///< RDMA_ERROR with another code, sent or received
-  std::uint64_t discarded = 0;        ///< messages dropped, as RFC 8166 section 4.5 requires
+  std::uint64_t discarded = 0;        ///< messages dropped without an answer (RFC 8166 section 4.5)
   std::uint64_t retransmissions = 0;  ///< TCP segments sent again by this side (iWARP in userspace)
   // Waits for resources.
   std::uint64_t credit_waits = 0;      ///< calls that waited for a credit (requester)

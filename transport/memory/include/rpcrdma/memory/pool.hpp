@@ -28,7 +28,7 @@ class RPCRDMA_EXPORT RegisteredBuffer {
 
   /// False if empty.
   explicit operator bool() const noexcept { return ref_.data != nullptr; }
-  /// The whole buffer. Valid while this object holds the memory, and until the fabric loses its device
+  /// The whole buffer. Valid while this object holds the memory, but only until the fabric loses its device
   /// (fabric/lasting.hpp): call ref() again for work that is posted later.
   BufferRef ref() const noexcept;
   /// The first `count` bytes of the buffer; `count` is at most ref().size.
@@ -74,8 +74,8 @@ class RPCRDMA_EXPORT Pool {
   Pool& operator=(const Pool&) = delete;
 
   /// A buffer whose ref().size is exactly `size` (its memory may be larger); its bytes are not cleared.
-  /// BaseError::out_of_memory when the bound is reached: retry after buffers have been returned. Otherwise the error of
-  /// the registration.
+  /// BaseError::out_of_memory when the bound is reached, or the system has no memory left: retry after buffers have
+  /// been returned. Otherwise the error of the registration.
   Result<RegisteredBuffer> allocate(std::uint32_t size);
   /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number per call. To be called
   /// periodically if the load varies.

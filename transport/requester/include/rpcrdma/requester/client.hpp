@@ -72,8 +72,8 @@ class RPCRDMA_EXPORT Client {
   virtual ~Client() = default;
   /// The requester through which calls are sent. Valid as long as the client.
   virtual Requester& requester() noexcept = 0;
-  /// Closes the connection in an orderly way once no call is outstanding; `handler` runs when it has ended, unless the
-  /// client is destroyed before. A second `handler` replaces the first.
+  /// Closes the connection in an orderly way once no call is outstanding; `handler` runs when the connection has
+  /// ended, unless the client is destroyed first. A second `handler` replaces the first.
   virtual void close(UniqueFunction<void()> handler) = 0;
   /// The error of the last failed attempt to connect; success while connected.
   virtual error_code last_error() const noexcept = 0;

@@ -27,7 +27,7 @@ struct ConnectionStatistics {
   std::uint64_t calls = 0;              ///< received
   std::uint32_t calls_in_progress = 0;  ///< calls received and not yet answered
   std::uint32_t credits = 0;            ///< credits that the next reply grants; 0 over TCP, which has no credits
-  std::size_t bulk_bytes = 0;           ///< bytes of the server's bulk budget that its calls hold
+  std::size_t bulk_bytes = 0;           ///< bytes of the server's bulk budget that the connection's calls hold
   Characteristics characteristics{};    ///< the characteristics of both sides, in version two
 };
 

@@ -20,7 +20,8 @@ namespace rpcrdma::transport {
 /// Parameters of a server's connections, and its limits.
 struct ServerOptions {
   ConnectionOptions connection;  ///< negotiated with each client
-  /// At a limit a new connection replaces the connection that has been idle longest; if none is idle, it is rejected.
+  /// At a limit a new connection replaces the connection that has been idle longest; if none is idle, the new one is
+  /// rejected.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, over all its ports
   /// A connection without a call for this time is idle and may be evicted. Its client reconnects when it has a call.
@@ -112,12 +113,12 @@ class RPCRDMA_EXPORT Server {
   struct Counters {
     std::uint32_t connections = 0;       ///< the number of open connections
     std::uint64_t accepted = 0;          ///< connections accepted
-    std::uint64_t refused = 0;           ///< connections refused at a limit
+    std::uint64_t refused = 0;           ///< connections refused at a limit, or while the server shuts down
     std::uint64_t calls = 0;             ///< calls received
     std::uint64_t errors_sent = 0;       ///< RDMA_ERROR messages sent
-    std::uint64_t discarded = 0;         ///< messages dropped: too short, RDMA_DONE, RDMA_ERROR
+    std::uint64_t discarded = 0;         ///< messages dropped without an answer
     std::uint64_t invalidated = 0;       ///< replies sent by Send with Invalidate
-    std::size_t bulk_in_use = 0;         ///< bytes held of the bulk budgets
+    std::size_t bulk_in_use = 0;         ///< bytes that calls hold of the budgets for bulk data and long calls
     std::size_t receive_octets = 0;      ///< bytes registered for the receives of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receives

@@ -27,7 +27,7 @@ namespace rpcrdma::wire {
 enum class WireError {
   too_short = 1,      ///< shorter than the smallest header of its kind
   bad_version,        ///< a version that this receiver does not accept
-  bad_procedure,      ///< rdma_proc is no procedure of the version
+  bad_procedure,      ///< rdma_proc is not a procedure of the version
   bad_chunks,         ///< truncated or garbled chunk lists, or an RDMA_NOMSG without chunks
   too_many_segments,  ///< well-formed so far, but with more segments than the receiver accepts (the RFC sets no limit)
   xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
