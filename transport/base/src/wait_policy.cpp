@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr WaitPolicy::Duration kShortCall = 40us;
 /// 1/kShare of the elapsed time is added to the allowance.
 constexpr int kShare = 50;
-/// The largest allowance that elapsed time alone can build up, in windows: this many polls may find nothing.
+/// The largest allowance, in windows: this many polls in a row may find nothing.
 constexpr int kBurst = 8;
 constexpr WaitPolicy::Duration kLeastWakeUp = 2us;
 constexpr WaitPolicy::Duration kMostWakeUp = 300us;

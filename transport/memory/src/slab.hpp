@@ -33,7 +33,7 @@ struct Slab {
 
 struct Pool::SizeClass {
   std::size_t index = 0;
-  std::uint32_t buffer_size = 0;  // 0: each buffer has exactly the requested size
+  std::uint32_t buffer_size = 0;  // 0: each buffer has the requested size, rounded up to pages
   std::vector<std::unique_ptr<Slab>> slabs;
   Slab* available = nullptr;
 };

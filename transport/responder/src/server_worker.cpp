@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Accepts connections that were admitted, and serves them. Draining closes each connection when its last
-// call is over, and the remaining connections at the deadline. Draining is complete when every call has ended.
-// Ownership. A worker owns its connections and, through the service, its calls. Posted functions keep the worker alive,
-// and check whether it has been destroyed.
+// call is over, and the remaining connections at the deadline. Draining is complete when every connection and call has
+// ended.
+// Ownership. A worker owns its connections and, through the service, its calls. Posted functions keep the worker alive
+// while they run, and check whether it has been destroyed.
 // Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted, because its
 // calls may hold memory for which other connections wait.
 #include "server_worker.hpp"

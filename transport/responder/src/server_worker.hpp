@@ -12,7 +12,7 @@
 
 namespace rpcrdma::transport {
 
-/// One thread's share of a server. Used on its worker's thread; the constructor and the counters on any thread.
+/// One thread's share of a server. Used on that thread; the constructor and the counters, on any thread.
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
   /// `left` runs on this worker's thread when an accepted connection has ended.
@@ -25,7 +25,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
 
   /// Accepts the request, which has been admitted, and counts what becomes of it.
   void take(Arrival arrival);
-  /// Evicts the connection that has been idle longest, of `peer` if given. False if none has been idle for long enough.
+  /// Evicts the connection (of `peer`, if given) that has been idle longest. False if none has been idle for long
+  /// enough.
   bool give_way(const std::optional<boost::asio::ip::address>& peer);
   /// Closes connections as they become idle, and all of them at `deadline`. `done` runs when no connection and no call
   /// is left.

@@ -17,7 +17,7 @@ class LogLimit {
   using Clock = std::chrono::steady_clock;            ///< measures the periods
   static constexpr std::uint32_t kMost = 20;          ///< lines in a period about one group
   static constexpr std::size_t kGroups = 8;           ///< groups of peers
-  static constexpr std::chrono::seconds kPeriod{10};  ///< begins with its first line
+  static constexpr std::chrono::seconds kPeriod{10};  ///< the length of a period, which begins with its first line
 
   /// Returns nothing if no line may be written at `now` about a peer of the group `peer` modulo kGroups. Otherwise
   /// returns the number of lines about the peer's group that have been left out since the last one that was written.

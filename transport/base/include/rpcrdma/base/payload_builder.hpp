@@ -11,7 +11,7 @@
 
 namespace rpcrdma {
 
-/// Lends further memory to a PayloadBuilder whose first buffer is full.
+/// Lends further memory to a PayloadBuilder whose buffer is full.
 class RPCRDMA_EXPORT PayloadMemory {
  public:
   /// Returns at least `at_least` bytes that stay valid as long as the message does. Fails with BaseError::out_of_memory

@@ -35,8 +35,8 @@ struct CallShape {
 /// Reused from call to call, so that it keeps its capacity.
 struct CallPlan {
   wire::Header header;  ///< procedure, chunk lists with lengths and positions
-  /// The memory to expose, in the order of the header's segments: Read list, Write list. The Reply chunk's memory (one
-  /// segment of `reply_chunk` bytes) belongs to the requester.
+  /// The memory to expose, in the order of the header's segments: Read list, Write list. The planner does not choose
+  /// the memory of the Reply chunk, which is one segment of `reply_chunk` bytes.
   GatherList reads;
   GatherList writes;
   std::uint32_t reply_chunk = 0;  ///< bytes of the Reply chunk; 0: no Reply chunk

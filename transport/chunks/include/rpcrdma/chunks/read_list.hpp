@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The Read list of a received call. Finds the chunks in the list, and joins them with the reduced stream to the message
-// (RFC 8166 section 3.4.5). Does no I/O.
+// The Read list of a received call. Finds the chunks in the list, and assembles the message from the reduced stream and
+// the chunks (RFC 8166 section 3.4.5). Does no I/O.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>

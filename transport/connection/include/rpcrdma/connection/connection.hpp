@@ -67,7 +67,7 @@ class ConnectionEvents {
   ~ConnectionEvents() = default;
 };
 
-/// Bounds the lines that the peers of a thread's connections can cause.
+/// Bounds the log lines that the peers of a thread's connections can cause.
 struct PeerLogLimits {
   LogLimit messages;  ///< about faulty, discarded and resent messages
   LogLimit ends;      ///< about the ends of connections

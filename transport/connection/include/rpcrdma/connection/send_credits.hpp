@@ -76,7 +76,7 @@ class SendCredits {
   /// The number of calls of wait() so far.
   std::uint64_t waits() const noexcept { return waits_; }
 
-  /// The result is empty (count 0) if too few work requests are free, or if another waiter is in the queue.
+  /// The result is empty (count 0) if too few work requests are free, or if a waiter is in the queue.
   SendUnits try_reserve(std::uint32_t count) noexcept {
     if (has_waiters() || count > free()) return {};
     used_ += count;

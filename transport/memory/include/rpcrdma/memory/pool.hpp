@@ -35,7 +35,7 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   BufferRef first(std::uint32_t count) const noexcept { return ref().slice(0, count); }
   /// The bytes of ref().
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
-  /// Returns the memory to its pool, or deregisters it if adopt() has made this object.
+  /// Returns the memory to its pool, or deregisters it if adopt() made this object.
   void reset() noexcept;
 
  private:
@@ -57,7 +57,7 @@ struct PoolOptions {
 };
 
 /// `wanted`, with max_octets limited by the fabric's limit of locked memory, which `pools` pools share. Half of the
-/// limit remains for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
+/// limit remains for registrations outside the pools: exposures, sinks of RDMA Reads, pages of exports.
 RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities,
                                         std::size_t pools) noexcept;
 
