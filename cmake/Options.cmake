@@ -16,8 +16,8 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# With CMAKE_UNITY_BUILD, compiles several sources of a target at once, which halves the time of a whole build. Large
-# batches are best for whole builds, small ones for a rebuild after an edit.
+# The number of sources that a unity build (CMAKE_UNITY_BUILD) compiles at once, which halves the time of a whole build.
+# Large batches are best for whole builds, small ones for a rebuild after an edit.
 if(NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
 endif()
@@ -34,7 +34,7 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 find_program(RPCRDMA_CCACHE ccache)
 if(RPCRDMA_CCACHE)
-  # ccache needs the looser comparison for precompiled headers. Dependency mode does not preprocess a source twice.
+  # ccache supports precompiled headers only with this sloppiness. Its depend mode does not run the preprocessor first.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
       "${RPCRDMA_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${RPCRDMA_CCACHE}")

@@ -85,7 +85,7 @@ def figure(value, digits):
 
 
 def processor(rows):
-    """Processor time of both sides, ours and each peer's."""
+    """A table of the processor time of client and server, for this library and for each peer."""
     found = {}  # {(case, who): {side: row}}
     for row in rows:
         found.setdefault((row["case"], row["who"]), {}).setdefault(row["side"], row)

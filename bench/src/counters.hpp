@@ -30,8 +30,8 @@ struct Cost {
   double batches;
 };
 
-/// Counts the costs of a contender that has run before, in two more runs: the kernel counts system calls in the second
-/// one. Takes longer than `budget` if a run of that length makes too few operations.
+/// Counts the costs of a contender that has run before, in two more runs; the kernel counts system calls in the second
+/// one. A run that makes too few operations is repeated with twice the budget.
 std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
 void print_table(const std::vector<Cost>& costs);
 void print_json(const Cost& cost);

@@ -34,7 +34,7 @@ constexpr std::uint32_t kOtherReceives = 6;
 
 enum class Use : std::uint8_t {
   small,       ///< one small call on each connection
-  hundredth,   ///< also WRITEs of 32 KiB on one connection of a hundred, until the receives have grown
+  hundredth,   ///< also WRITEs of 32 KiB on one connection in a hundred, until the receives have grown
   large,       ///< as `hundredth`, but on all connections
   idle_again,  ///< as `large`, then no more calls
 };
@@ -59,7 +59,7 @@ Setting with_scenario(const Setting& setting, const Scenario& scenario) {
   Setting out = setting.with(scenario.version, scenario.version);
   out.threshold = scenario.threshold;
   out.pool_octets = kAmplePool;
-  // Connections are used one after another. Those that wait must not shrink, except in the last scenario.
+  // Connections are used one after another. The receives of idle ones must not shrink, except in the last scenario.
   out.idle_shrink = scenario.use == Use::idle_again ? std::chrono::milliseconds(200) : std::chrono::hours(1);
   return out;
 }
@@ -118,7 +118,7 @@ std::uint64_t registered_after(const Setting& setting, const Scenario& scenario,
     const auto large = [](const auto& link) { return size_at_server(*link) > 4096; };
     loop.context.restart();
     while (std::ranges::any_of(links, large)) loop.runner.run_one();
-    // The clients send empty requests, each of which replaces a large receive, until no large receive is left.
+    // The clients send empty requests until a small receive has replaced each large one.
     const std::uint64_t small = before + std::uint64_t{count} * (kCredits + kOtherReceives) * 4096;
     for (int i = 0; i < kMaxWaits && octets(loop, control, server) > small; ++i)
       loop.context.run_for(std::chrono::milliseconds(20));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replaces the C library's wrappers of the system calls that transfer data or wait for it. Left out with a sanitizer,
+// Replaces the C library's wrappers of the system calls that are counted. Left out with a sanitizer,
 // which replaces them itself.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 

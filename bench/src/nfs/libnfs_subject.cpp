@@ -139,7 +139,7 @@ class Libnfs final : public Subject {
     return rpc_nfs3_write_async(nfs_->context(), done, &args, data);
   }
 
-  /// Makes one call on a name in the root, which must succeed.
+  /// Makes one call on a name in the root. The call must succeed.
   void pass(int (Libnfs::*start)(std::string&, std::string, rpc_cb, void*), const char* name) {
     nfs_->run(
         {.submit = [&](std::uint64_t, rpc_cb done, void* data) { return (this->*start)(root_, name, done, data); },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: each request is kSmallMessage bytes that begin with {bytes that follow, bytes wanted back,
-// repetitions}; the server answers each with a reply of kSmallMessage + the bytes wanted. A depth above
-// one is a stream: one request asks for many repetitions, or many bodies follow each other unanswered.
+// repetitions}; the server answers each with a reply of kSmallMessage + the bytes wanted. With a depth
+// above one, the data form a stream: one request asks for many replies, or has many bodies and gets one reply.
 // Bulk bytes are placed as in the other subjects: page-aligned, sent from one buffer, and received in turn into as many
 // buffers as the depth of the case. With `spin`, both sides poll for a small message; they block only when none has
 // arrived for kSpin, which happens between rounds.
@@ -168,7 +168,7 @@ class RawTcp final : public Subject {
   Usage usage() override { return child_.usage(); }
 
  private:
-  /// The bulk bytes that one request transfers as a stream.
+  /// The most bulk bytes that one request transfers as a stream.
   static constexpr std::uint32_t kStream = 64u << 20;
 
   std::optional<Outcome> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {

@@ -114,7 +114,7 @@ class Rpcrdma final : public Subject {
     return {child_.resident(), child_.board().receive_bytes};
   }
 
-  /// Made when it is needed first, as a capture has a thread: servers are forked before that.
+  /// Made at the first use: a capture starts a thread, and all servers must be forked before that.
   Loop& loop() { return loop_ ? *loop_ : loop_.emplace(setting_); }
 
   Link& link(std::size_t number) {
