@@ -54,7 +54,7 @@ Answer Service::serve(const RpcCall& call) {
   }
 }
 
-/// The failed arms of all procedures but GETATTR are post_op_attr or wcc_data, once or twice, which may all be absent.
+/// Bytes of failed results after the status: post_op_attr and wcc_data without attributes, but nothing for GETATTR.
 static std::size_t size_of_failure(std::uint32_t procedure) {
   switch (procedure) {
     case nfs::kGetattr: return 0;

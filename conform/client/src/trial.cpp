@@ -17,7 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A command that exceeds one of these limits is reported as retrying without end.
+/// A command is reported as retrying without end after more than kMostConnections connections, or after more than
+/// kMostCalls calls plus kCallsOfBaseline for each call of the run without a fault.
 constexpr std::size_t kMostCalls = 3000, kMostConnections = 100, kCallsOfBaseline = 20;
 
 std::chrono::milliseconds since(Clock::time_point start) {

@@ -45,7 +45,7 @@ std::string describe_entry(const fs::directory_entry& entry) {
   return "file " + contents_of(entry.path());
 }
 
-/// Does not follow symbolic links. Leaves out files that cannot be read.
+/// Up to kMostEntries entries. Does not follow symbolic links, or enter directories that cannot be read.
 Tree tree_below(const fs::path& top) {
   Tree out;
   std::error_code failed;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\r";
 
-/// A pattern with other characters than those of ids, `*` and `?` is a regular expression.
+/// A pattern with a special character other than `*` and `?` is a regular expression.
 bool is_glob(std::string_view pattern) noexcept { return pattern.find_first_of("^$.+()[]{}|\\") == pattern.npos; }
 
 std::string_view trimmed(std::string_view text) noexcept {

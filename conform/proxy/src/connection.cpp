@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one coroutine for each direction reads bytes, divides them into frames, applies the faults of the plan to
 // each frame, and writes. It reads again only after that, unless a fault joins frames.
-// Ownership: the coroutines own the connection; close() cancels their waits.
+// Ownership: the coroutines keep the connection alive; close() ends their waits.
 // Error handling: the end of a stream is passed on, a reset ends both connections.
 #include "connection.hpp"
 
@@ -122,7 +122,8 @@ asio::awaitable<Connection::More> Connection::receive(Half& half) {
   half.held += got;
   if (!failed) co_return More::yes;
   if (failed != asio::error::eof && !closed_) {
-    log_.debug("connection {}: direction {}: {}", number_, name_of(half.side), failed.message());
+    log_.debug("connection {}: direction {}: cannot receive: {}; resetting both sides", number_, name_of(half.side),
+               failed.message());
     close(true);
   }
   co_return More::no;

@@ -16,8 +16,8 @@ namespace rpcrdma::proxy {
 
 using Tcp = boost::asio::ip::tcp;
 
-/// A connection that the proxy accepted from a client, and its own connection to the server. The coroutines own the
-/// object.
+/// A connection that the proxy accepted from a client, and its own connection to the server. Its coroutines
+/// keep the object alive.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Tcp::socket client, std::uint32_t number, Director& director, Counters& counters, Log log);

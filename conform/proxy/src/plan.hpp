@@ -16,8 +16,8 @@ struct Fault {
   bool begins;           ///< the first message on which the rule acts on this connection
 };
 
-/// The rules, and the number of further connections on which each may act. Decisions depend only on the numbers of the
-/// connection and of the message, so that the same seed causes the same faults.
+/// The rules, and the number of further connections on which each may act. Random choices depend only on the seed, the
+/// rule, and the numbers of the connection and of the message, not on the order of events.
 class Director {
  public:
   Director(Script script, std::uint64_t seed);
@@ -45,7 +45,7 @@ class Plan {
   bool takes_turn(std::size_t index);
   std::optional<Procedure> remember(Side side, const Frame& frame);
 
-  static constexpr std::size_t kMaxCalls = 4096;  // unanswered calls that are remembered
+  static constexpr std::size_t kMaxCalls = 4096;  // an unanswered call is forgotten after this many later calls
 
   Director& director_;
   std::uint32_t connection_;
@@ -55,7 +55,7 @@ class Plan {
   std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it has matched
   std::vector<Turn> turns_;                         // the state of each rule on this connection
   std::unordered_map<std::uint32_t, Procedure> calls_;
-  std::deque<std::uint32_t> order_;  // XIDs of calls_, oldest first
+  std::deque<std::uint32_t> order_;  // XIDs of the latest calls, answered or not, oldest first
 };
 
 }  // namespace rpcrdma::proxy

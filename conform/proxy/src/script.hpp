@@ -21,7 +21,7 @@ inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-versi
                                                              "queue", "msn",         "stag"};
 
 /// One fault, and the messages on which it acts: on a connection, messages number `nth` to `nth` + `count` - 1 of
-/// those of this kind, in each direction by itself.
+/// those of this kind, counted separately in each direction.
 struct Rule {
   Action action = Action::cut;
   std::optional<Kind> kind;  ///< nothing: every kind

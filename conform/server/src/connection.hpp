@@ -119,7 +119,7 @@ class Connection final : private fabric::QueuePairEvents {
   std::deque<std::unique_ptr<Memory>> memories_;
   std::deque<Message> messages_;
   fabric::ConnectionInfo info_;
-  /// The calls that were sent, by XID. A message that cannot be decoded has no lists.
+  /// The last message that was sent with an XID; `lists` is empty if its header could not be decoded.
   struct Asked {
     std::uint32_t version = 1;
     std::optional<ChunkLists> lists;

@@ -58,7 +58,7 @@ class Session {
   void send(const Outgoing& call) { connection().send(call.bytes()); }
   void send(View message) { connection().send(message); }
 
-  /// The next message, whatever it is. Fails if there is none.
+  /// The next message. Fails if there is none, or if its header cannot be decoded.
   Message answer();
   /// The next message, which must have this XID.
   Message answer_to(std::uint32_t xid);

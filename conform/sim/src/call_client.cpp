@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: keeps several calls in progress, with pauses, until the quota is reached.
-// Ownership: the client owns each OneCall until its own end; the memory of a call returns to the pool after the call.
+// Ownership: each OneCall lives as long as the client; the memory of a call returns to the pool after the call.
 // Error handling: any error may end a call while there are faults; a success is checked against the call's token.
 #include "call_client.hpp"
 

@@ -11,7 +11,7 @@
 namespace rpcrdma::sim {
 
 enum class FaultKind : std::uint8_t {
-  delay,         ///< frames wait up to `a` turns
+  delay,         ///< frames wait up to `a` turns of the event loop
   drop,          ///< the connection of the `a`-th frame from now on ends
   stall,         ///< frames stop in transit for `b` ms
   half_place,    ///< tagged data stops half placed for `b` ms

@@ -66,7 +66,7 @@ class World {
   std::vector<std::unique_ptr<CallClient>> call_clients_;
   std::vector<std::unique_ptr<FileClient>> file_clients_;
   std::vector<std::unique_ptr<FileClient>> lost_clients_;  // their operations have not all failed yet
-  std::vector<std::unique_ptr<FileClient>> retired_;       // their models are checked in the end
+  std::vector<std::unique_ptr<FileClient>> retired_;       // their models are checked at the end
   struct Later {
     boost::asio::steady_timer timer;
     UniqueFunction<void()> action;

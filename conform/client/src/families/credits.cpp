@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kDelay{50};
 
-/// The n-th reply grants grants[n]; after the last entry, the list starts again.
+/// Each reply grants the next entry of `grants`; after the last entry, the list starts again.
 void grant(Trial& t, std::vector<std::uint32_t> grants) {
   t.on_reply(
       from(1),

@@ -5,7 +5,7 @@
 
 namespace rpcrdma::conform::client {
 
-/// The cases of one family, each of which has a Trial.
+/// The cases of one family. Each case has a Trial, except those of add_plain().
 class ClientFamily {
  public:
   using Body = std::function<void(Trial&)>;  ///< the code of a case

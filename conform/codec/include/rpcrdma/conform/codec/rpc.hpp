@@ -52,7 +52,7 @@ struct RpcReply {
   std::uint32_t status = kAccepted;
   std::uint32_t accept = kSuccess;  ///< accept_stat, if the call is accepted
   std::uint32_t reject = 0;         ///< reject_stat, if the call is denied
-  std::uint32_t auth = 0;           ///< auth_stat, if denied for that reason
+  std::uint32_t auth = 0;           ///< auth_stat, if reject_stat is AUTH_ERROR
   std::uint32_t low = 0, high = 0;
   Bytes results{};
 };
