@@ -4,8 +4,8 @@
 if(TARGET rpcrdma::library)
 elseif(rpcrdma_USE_STATIC_LIBS)
   add_library(rpcrdma::library STATIC IMPORTED)
-  # The program exports its symbols, so that the verbs plug-in uses its Asio. The C++ library is named instead of the
-  # language, because the project may be written in C.
+  # The program exports its symbols, so that the verbs plug-in uses the program's Asio. The C++ library is named instead
+  # of the language, because the project may be written in C.
   set_target_properties(rpcrdma::library PROPERTIES
     IMPORTED_LOCATION "${rpcrdma_LIBRARY_DIR}/librpcrdma.a"
     INTERFACE_LINK_LIBRARIES "$<LINK_ONLY:spdlog::spdlog>;$<LINK_ONLY:fmt::fmt>;PkgConfig::RPCRDMA_LIBTIRPC;${RPCRDMA_ISAL_LIBRARY};$<LINK_ONLY:Threads::Threads>;${CMAKE_DL_LIBS};stdc++;m"
