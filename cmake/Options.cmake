@@ -28,7 +28,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 cmake_path(ABSOLUTE_PATH RPCRDMA_LIBDIR_FROM_BIN BASE_DIRECTORY "${CMAKE_BINARY_DIR}/bin" NORMALIZE
            OUTPUT_VARIABLE RPCRDMA_LIBRARY_OUTPUT_DIR)
 
-# Only entities that are marked RPCRDMA_EXPORT (rpcrdma/base/export.hpp) or by Asio are visible.
+# Only entities that RPCRDMA_EXPORT (rpcrdma/base/export.hpp) or Asio marks are visible.
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 

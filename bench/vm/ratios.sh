@@ -8,7 +8,7 @@
 rounds=${2:-7} seconds=${3:-3}
 few='--credits 32'
 
-# by_kernel FOLDER CASE: measures the kernel's client by fio, without the client's cache. Prints MB/s, or calls a second for
+# by_kernel FOLDER CASE: measures the kernel's client with fio, without the client's cache. Prints MB/s, or calls a second for
 # the random case.
 by_kernel() {
   local options
@@ -73,7 +73,7 @@ median() { tr ' ' '\n' <<<"$*" | grep . | sort -n | awk '{ v[NR] = $1 } END { pr
 rxe_with_a_wire || vm_die 'no RoCE devices'
 vm_ext4 /srv/ours 300
 head -c 64M /dev/urandom >/srv/ours/data
-# With less memory the kernel's server offers a maximum transfer size below 1 MiB.
+# By default, the kernel's server offers a maximum transfer size below 1 MiB on a machine with little memory.
 modprobe nfsd && mount -t nfsd nfsd /proc/fs/nfsd && echo 1048576 >/proc/fs/nfsd/max_block_size
 vm_knfsd /srv/ours 20049 || vm_die 'the kernel does not serve NFS over RDMA'
 start_nfsd verbs $right $few
