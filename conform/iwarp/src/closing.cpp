@@ -12,7 +12,7 @@ void ends(Peer& peer) {
   Record::expect(peer.drain(rest, peer.options().patience) != End::timeout, "the connection stays open");
 }
 
-/// Sets up `count` connections one after the other, and ends each by `last`.
+/// Calls `last`, which ends the connection, on `count` connections in turn. One more connection must then be served.
 void repeatedly(Peer& peer, int count, const std::function<void()>& last) {
   for (int i = 0; i < count; ++i) {
     last();

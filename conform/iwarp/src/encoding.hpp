@@ -51,7 +51,7 @@ Request enhanced_request(const Enhanced& word);
 /// CRC32c (RFC 5044 section 4.4).
 std::uint32_t crc32c(View bytes) noexcept;
 
-/// Deliberate errors of an FPDU.
+/// Deliberate errors in an FPDU.
 struct Damage {
   std::uint32_t crc = 0;  ///< XORed with the CRC
   std::uint8_t pad = 0;   ///< value of the pad bytes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One TCP connection to the responder under test. All functions block, at most for the timeout of the options.
+// One TCP connection to the responder under test. All functions block; a timeout limits each wait for the responder.
 #include <map>
 
 #include "encoding.hpp"
@@ -37,9 +37,9 @@ class Peer {
   void send(View bytes);
   void finish_sending();
   void reset();
-  /// The next `count` bytes; fewer if the stream has ended or the timeout has passed.
+  /// The next `count` bytes; fewer if the stream ends, or if nothing arrives within the timeout.
   Bytes receive(std::size_t count);
-  /// Reads until the stream ends; the bytes are added to `rest`.
+  /// Reads until the stream ends, or nothing arrives for `patience`. Adds up to about 1 MiB of the bytes to `rest`.
   End drain(Bytes& rest, std::chrono::milliseconds patience);
   /// Whether bytes arrive within 300 ms. Used where none are expected.
   bool speaks_soon();

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::conform {
 
-/// The capture that --capture asks for, while this exists.
+/// The capture that --capture asks for; it runs while this object exists.
 class Captured {
  public:
   /// Adds the capture to `fabric`. Throws UsageError.

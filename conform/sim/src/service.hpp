@@ -61,7 +61,8 @@ inline rpc::ReplyBound fetch_bound(const FetchArgs& args) {
   return {kReplyHeader + 16, {pad4(args.first), pad4(args.second)}};
 }
 
-/// WATCH asks the server for `calls` reverse calls, before it answers if `first` is not 0. Not idempotent.
+/// WATCH asks the server for `calls` reverse calls. The server answers after them if `first` is not 0, otherwise before
+/// them. Not idempotent.
 struct WatchArgs {
   u_quad_t token;
   u_int calls;

@@ -14,7 +14,7 @@ Setup with_flag(std::uint8_t flags) { return {.private_data = encode(PrivateData
 /// Makes a connection on which both sides have set R; skips the case if that is impossible.
 void agreed(Session& s) {
   if (!s.network().fabric->capabilities().remote_invalidation)
-    Record::skip("this fabric cannot be invalidated remotely");
+    Record::skip("this fabric does not support remote invalidation");
   const Connection& connection = s.connect_and_call(with_flag(1));
   const auto peers = connection.private_data();
   if (!peers || (peers->flags & 1) == 0) Record::skip("the server does not set R");
