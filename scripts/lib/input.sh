@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Finds files of this machine as test input, and disk space for them. Needs ui.sh.
 
-# find_tree MIN prints the first well-known folder that holds at least MIN readable files.
+# find_tree MIN prints the first well-known folder that holds at least MIN readable files below 4 MiB.
 find_tree() {
   local folder
   for folder in /usr/include /usr/share/doc /usr/lib/python3 /usr/share /usr/lib; do
@@ -14,7 +14,7 @@ find_tree() {
   return 1
 }
 
-# copy_tree FOLDER MAX DESTINATION copies at most MAX files and links with their folders.
+# copy_tree FOLDER MAX DESTINATION copies at most MAX files below 4 MiB and links, with their folders.
 copy_tree() {
   local folder=$1 max=$2 destination=$3
   mkdir -p "$destination"
