@@ -8,8 +8,8 @@
 rounds=${2:-7} seconds=${3:-3}
 few='--credits 32'
 
-# by_kernel FOLDER CASE: measures the kernel's client with fio, without the client's cache. Prints MB/s, or calls a second for
-# the random case.
+# by_kernel FOLDER CASE: measures the kernel's client with fio, without the client's cache. Prints MB/s, or calls a
+# second for the random case.
 by_kernel() {
   local options
   case $2 in

@@ -16,7 +16,7 @@ namespace rpcrdma::proxy {
 
 using Tcp = boost::asio::ip::tcp;
 
-/// A connection that the proxy accepted from a client, and its own connection to the server. Its coroutines
+/// A connection that the proxy accepted from a client, and its own connection to the server. The coroutines
 /// keep the object alive.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
