@@ -90,7 +90,7 @@ TEST_P(FabricTest, WorkNeedsAConnection) {
   EXPECT_FALSE(client_.qp->post_receive(memory.all(), client_.op(2)));
 }
 
-// [5044-7.1-b] receives and windows can be used before the peer may send
+// [5044-7.1-b] a receive can be posted before the peer may send
 TEST_P(FabricTest, TheAcceptorMaySendFirst) {
   listen();
   Memory from(bed_->server(), 100);

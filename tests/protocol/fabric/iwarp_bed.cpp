@@ -10,7 +10,7 @@ struct IwarpBed : Bed {
       : enhanced(options.enhanced),
         server_fabric(std::move(*fabric::open_iwarp(context, patient(options), Log{}))),
         client_fabric(std::move(*fabric::open_iwarp(context, patient(options), Log{}))) {}
-  /// Sets a time limit that even a busy machine keeps.
+  /// Sets a time limit that is long enough even on a busy machine.
   static fabric::IwarpOptions& patient(fabric::IwarpOptions& options) {
     options.request_timeout = std::chrono::minutes(5);
     return options;
@@ -27,7 +27,7 @@ struct IwarpBed : Bed {
 
 std::unique_ptr<Bed> plain() { return std::make_unique<IwarpBed>(fabric::IwarpOptions{.crc = false}); }
 std::unique_ptr<Bed> with_crc() { return std::make_unique<IwarpBed>(fabric::IwarpOptions{.crc = true}); }
-/// Small frames with markers, as an adapter on Ethernet would require them.
+/// Small frames with markers, as an Ethernet adapter would require.
 std::unique_ptr<Bed> with_markers() {
   fabric::IwarpOptions options;
   options.crc = true;

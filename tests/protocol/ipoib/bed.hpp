@@ -52,7 +52,7 @@ struct Host {
   Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions options = {},
        const fabric::Endpoint& local = {boost::asio::ip::address_v4::loopback(), 0});
 
-  /// Adds `other` as a neighbour: its address is reached at its endpoint.
+  /// Adds `other` as a neighbour: packets to `other.ip` go to `other.endpoint`.
   void knows(const Host& other);
   void send(const Host& to, std::size_t size, std::uint8_t mark = 0) { device.give(ip_packet(ip, to.ip, size, mark)); }
   const ipoib::Statistics& counts() const { return link->statistics(); }

@@ -180,8 +180,8 @@ TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
   EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
-// Credit messages withdraw credits, are too long or too short, or claim very many: they affect only packets to the peer
-// that sent them.
+// Credit messages withdraw credits, are too long or too short, or announce very many credits: they affect only packets
+// to the peer that sent them.
 TEST_F(IpoibHostile, Credits) {
   const auto peer = connected();
   for (const char* text : {"88b50000 00000000", "88b50000", "88b50000 0000003d ff", "88b50000 ffffffff"})
@@ -195,7 +195,7 @@ TEST_F(IpoibHostile, Credits) {
   EXPECT_EQ(peer->node.count(1), 60u) << "the peer has announced 60 credits";
 }
 
-// A peer that sends more packets than it has credits loses its connection.
+// A peer ignores its credits: its connection ends when a packet finds no Receive. A fast link may receive all packets.
 TEST_F(IpoibHostile, MorePacketsThanCredits) {
   const auto peer = connected();
   const Bytes frame = frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 21));

@@ -117,7 +117,8 @@ TEST_F(IpoibLink, WhatCannotBeSent) {
   EXPECT_EQ(a->link->connections(), 0u);
 }
 
-// [4755-3.3-a] [4755-3.3-b] a thousand crossings with different delays: one connection remains, and no packet is lost
+// [4755-3.3-a] [4755-3.3-b] two links connect to each other a thousand times, with different delays: hundreds of
+// crossing requests are refused, and no packet is lost
 TEST_F(IpoibLink, CrossingRequests) {
   std::uint64_t refused = 0;
   for (std::uint32_t round = 0; round < 1000; ++round) {

@@ -46,8 +46,8 @@ class IpoibStuck : public testing::Test {
   std::unique_ptr<fabric::Listener> listener_;
 };
 
-// The neighbour takes nothing: the link pauses its device once, then drops packets for that neighbour, and needs no
-// more memory.
+// The neighbour takes nothing: the link pauses its device once, then drops packets for that neighbour, and registers no
+// further memory.
 TEST_F(IpoibStuck, TakesNothing) {
   constexpr std::uint16_t kCredits = 8;
   const ipoib::PrivateData data{listener_->local().port(), 65524, ipoib::Extension{.credits = kCredits}};

@@ -78,8 +78,7 @@ void Bulk::read_all(Node& to, Memory& sink, const Segment& from) {
   }
 }
 
-/// Each side writes to the other and reads from it, then sends a message; each Send follows the side's Writes and
-/// Reads.
+/// Each side writes to the other and reads from it, then sends a message.
 void Bulk::round(std::uint64_t seed) {
   const std::uint32_t size = GetParam().window;
   struct Side {

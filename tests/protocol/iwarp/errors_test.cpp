@@ -486,7 +486,7 @@ TEST_F(Faults, TerminateBehindAFullSocket) {
   peer_.send(write(0x1111, 0, filled(1, 1)));
   EXPECT_EQ(end(), FabricError::protocol_violation);
   EXPECT_EQ(node().log.size(), 8u);
-  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // flushed work uses no memory
+  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // flushed work does not read the memory
   terminated(code::kInvalidStag);
 }
 

@@ -36,7 +36,7 @@ TEST_F(Initiator, Request) {
   EXPECT_EQ(node().info->peer_reads, (fabric::ReadDepths{2, 128}));
 }
 
-// [5044-4.4-b] CRCs are on, unless they are switched off or both addresses are loopback
+// [5044-4.4-b] the option switches CRCs on, even between loopback addresses
 TEST_F(Initiator, CrcOn) {
   fabric::IwarpOptions options;
   options.crc = true;

@@ -127,7 +127,7 @@ TEST_F(Responder, TheOldestHalfOpenConnectionGivesWay) {
   EXPECT_EQ(peer_.receive(24).size(), 24u);
 }
 
-// [5044-7.1.2-d] [6581-9.1-a] the handler receives the read depths of the request; a request that it drops is rejected
+// [5044-7.1.2-d] [6581-9.1-a] the handler receives the read depths of the request, and rejects it with private data
 TEST_F(Responder, Rejection) {
   open({});
   std::uint32_t inbound = 0;

@@ -161,7 +161,7 @@ TEST_F(Pins, InvalidationWaitsForHalfASegment) {
   EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x99}));
 }
 
-// Destroying a window that frames in transmission name ends the connection: its memory may be freed at once.
+// A window is destroyed while a Response is sent from it: the connection ends, and the memory may be freed at once.
 TEST_F(Pins, DestroyingAPinnedWindowEndsTheConnection) {
   serve();
   {

@@ -38,8 +38,8 @@ class Procedures : public Served {
     EXPECT_EQ(call<nfs3::Remove>({in(top_, "gone")})->status, NFS3_OK);
   }
 
-  /// Calls `ask` with a handle of each kind, and compares the statuses with those of the columns.
   using Ask = std::function<Answer(const nfs_fh3&)>;
+  /// Calls `ask` with a handle of each kind of object, and compares each status with the expected one.
   void row(const char* name, const Ask& ask, nfsstat3 file, nfsstat3 directory, nfsstat3 link, nfsstat3 node) {
     const std::pair<const char*, nfsstat3> columns[] = {{"file", file},   {"directory", directory},
                                                         {"link", link},   {"fifo", node},
@@ -216,7 +216,7 @@ TEST_P(Procedures, OldNames) {
   });
 }
 
-// Requests that cannot be performed: every back end returns the status that RFC 1813 section 3.3 names.
+// Requests that cannot be performed: every back end returns the same status.
 TEST_P(Procedures, Refusals) {
   create(top_, "taken");
   create(mkdir(top_, "full"), "inside");

@@ -63,7 +63,7 @@ class Served : public ::testing::TestWithParam<const char*> {
   nfs_fh3 mkdir(const nfs_fh3& directory, std::string_view name);
   LOOKUP3res lookup(const nfs_fh3& directory, std::string_view name);
   fattr3 stat(const nfs_fh3& object);
-  /// Writes registered memory, which goes into a Read chunk, or plain bytes.
+  /// Writes from registered memory or from plain bytes; large registered data uses a Read chunk.
   WRITE3res write(const nfs_fh3& file, std::uint64_t offset, std::string_view data, bool registered,
                   stable_how stable = UNSTABLE);
   /// Reads into registered memory; a large result uses a Write chunk.

@@ -294,8 +294,8 @@ void Run::run() {
   std::cout << load_.calls << " calls in each direction: most in service at once " << forward_.most_served << " and "
             << reverse_.most_served << ", " << there.reconnects << " reconnects, " << there.resent
             << " forward calls sent again, " << reverse_.lost << " reverse calls lost and repeated" << std::endl;
-  // The responders must have counted the same limits. Calls of a lost connection may still be served beside those of
-  // the next one, so this holds only without losses.
+  // Neither responder may have served more calls at once than it granted. Calls of a lost connection may still be
+  // served beside those of the next one, so this holds only without losses.
   if (!load_.may_be_lost) {
     EXPECT_LE(forward_.most_served, kCredits);
     EXPECT_LE(reverse_.most_served, kReverseCredits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The server requests smaller or larger receives from a hand-made client. The client answers late, never, or that the
-// change is pending. Some updates of the server cross requests of the client.
+// The server requests smaller or larger receives from a hand-made client. The client answers late or not at all, or
+// answers that the change is pending. Some updates of the server cross requests of the client.
 #include <gtest/gtest.h>
 
 #include "hostile_client.hpp"
@@ -172,8 +172,8 @@ TEST_F(AskedClient, KeepsTheLimitThatIsPendingBehindLaterRequests) {
   EXPECT_TRUE(is_sent_inline(12000));
 }
 
-/// Requests other receives from the server. Before an update, the server sends an empty request, which has no time
-/// limit here.
+/// Requests receives of another size from the server. Before an update, the server sends an empty request, which has no
+/// time limit here.
 class AskingClient : public AskedClient {
  protected:
   explicit AskingClient(const SidesOptions& options = patient()) : AskedClient(options) {}
@@ -210,8 +210,8 @@ class AskingClient : public AskedClient {
 
 constexpr std::string_view kPending = "00000000000000000000000100000001", kDone = "00000001000000010000000000000000";
 
-// [xchar-4.4-c] The client requests larger receives, and cancels that before the update for an earlier request has been
-// sent. Later the server raises its receives by itself: that update clears no request.
+// [xchar-4.4-c] The client requests larger receives, and cancels this request before the update for an earlier request
+// has been sent. Later the server enlarges its receives by itself: the update for that clears no request.
 TEST_F(AskingClient, TakesARequestBackBehindAnUnsentUpdate) {
   EXPECT_EQ(asked_for(8192), kPending);
   const std::uint32_t first = call_until(kRequest);  // the server sends the update when this is answered

@@ -88,7 +88,8 @@ class Life {
       side->receive_size = random() % 8 == 0 ? 8192 : 4096;
       side->private_data = random() % 4 != 0;
     }
-    // If a connection is lost during an offer, the client must not use version one for the rest of the run.
+    // If a connection is lost while version two is offered, the client must not use version one for the rest of the
+    // run.
     out.client.version_memory = std::chrono::seconds(0);
     return out;
   }

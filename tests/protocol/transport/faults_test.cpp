@@ -136,8 +136,8 @@ TEST_F(Faults, AnAbortIsLoggedOnce) {
   expect_nothing_left(sides);
 }
 
-// [8166-4.4.1-c] calls are cancelled after each frame in turn: each completes once, and then no peer can access its
-// memory
+// [8166-4.4.1-c] calls are cancelled after up to 59 handlers have run: each completes once, and then no peer can access
+// its memory
 TEST_F(Faults, CallsThatAreCancelledAtEveryTurn) {
   for (int turns = 0; turns < 60; ++turns) {
     SCOPED_TRACE(turns);

@@ -132,7 +132,7 @@ TEST_F(HostileClient, AnswersWithoutAQuestion) {
 }
 
 // A client offers to make its receives smaller. The server cannot tell whether they would then suffice for its replies,
-// so it never requests smaller receives.
+// so it does not request smaller receives.
 TEST_F(HostileClient, OffersOfSmallerReceives) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
@@ -152,8 +152,8 @@ TEST_F(HostileClient, OtherExperimentsWithTheSameCode) {
   expect_alive();
 }
 
-// A peer that sends no more requests than this side has receives gets an answer to each. If it sends more, it gets all
-// answers, or the connection ends.
+// While the peer's requests do not exceed the receives of this side, each request is answered. If the peer sends more
+// requests, it gets all answers, or the connection ends.
 TEST_F(HostileClient, Floods) {
   begin();
   for (std::uint32_t round = 0; round < 200; ++round) {
@@ -538,7 +538,7 @@ TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
 }
 
 // [xchar-3.1-d] a pending request for a smaller size limits Sends until an update clears the request, or until an
-// update has announced that size and a later one a larger size
+// update has announced that size and a later update a larger size
 TEST_F(HostileServer, PendingUntilCleared) {
   begin();
   const auto update = [this](std::uint32_t size, std::uint32_t cleared) {

@@ -74,7 +74,7 @@ class HostilePeers : public testing::Test {
     const bool over = run_until(context, [&] { return call.times_done == 1; });
     EXPECT_FALSE(call.status) << call.status.message();
     EXPECT_EQ(call.complaint, "");
-    if (!over) client.reset();  // ends `call` before it is destroyed
+    if (!over) client.reset();  // `call` must end before it is destroyed
     return over && !call.status;
   }
 

@@ -17,7 +17,8 @@ std::vector<long> waits(const LogLines& log) {
   return out;
 }
 
-// While a server that has served calls is away, the pauses between attempts grow; once it is back, they start short.
+// While a server that has served calls is away, the pauses between attempts grow. When it is away again later, they
+// start short again.
 TEST(Reconnect, PausesGrowWhenAProvenServerIsGone) {
   const auto log = std::make_shared<LogLines>();
   BothSides sides;
@@ -121,7 +122,7 @@ TEST(Subjects, LinesOfACallHaveItsXid) {
   peer.send(words({0x77}));
   ASSERT_TRUE(sides.wait([&] { return logged.server->with("message discarded").size() == 1; }));
   EXPECT_EQ(logged.server->with("message discarded")[0].find("xid="), std::string::npos);
-  // [8166-4.5-a] an RDMA_ERROR for no call
+  // [8166-4.5-a] an RDMA_ERROR whose XID belongs to no call
   peer.send(words({0x99, 1, 1, 4, 2}));
   ASSERT_TRUE(sides.wait([&] { return logged.server->with("RDMA_ERROR ERR_CHUNK received").size() == 1; }));
   EXPECT_NE(logged.server->with("RDMA_ERROR ERR_CHUNK received")[0].find(" xid=00000099: "), std::string::npos);

@@ -147,7 +147,7 @@ TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   peer.private_data.assign(r.begin(), r.end());
   transport::ClientOptions options;
   options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
-  options.grace = std::chrono::hours(1);  // ends a call whose memory stays exposed; this call does not wait for it
+  options.grace = std::chrono::hours(1);  // the cancellation does not wait for this time
   client = transport::Client::make(*careful, careful_pool, peer.listen(), options, {});
   Shape shape;
   shape.results = {9000};

@@ -49,7 +49,7 @@ class Reverse : public testing::Test {
   std::shared_ptr<transport::ReverseRequester> reverse;
 };
 
-// [8167-6-a] [8167-5.4-a] the client connects although it makes no call
+// [8167-6-a] [8167-5.4-a] a reverse call fails until the server has called allow()
 TEST_F(Reverse, RefusedUntilAllowed) {
   start();
   const auto refused = make();

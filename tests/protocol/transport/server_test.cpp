@@ -295,7 +295,7 @@ TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {
   EXPECT_FALSE(told);
   ASSERT_TRUE(sides.wait([&] { return closed && told; }));
   EXPECT_EQ(sent, transport::TransportError::connection_lost);
-  sides.client.reset();  // ends `call` before it is destroyed
+  sides.client.reset();  // `call` must end before it is destroyed
 }
 
 TEST(Server, DestroyedWithCallsInProgress) {

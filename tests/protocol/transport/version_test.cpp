@@ -133,7 +133,7 @@ TEST(Version, Thresholds) {
   EXPECT_GT(trace_of_call(sides, shape).size(), 2u);
 }
 
-// [8166-4.5-f] a server whose version range excludes all versions of the client is a permanent error
+// [8166-4.5-f] a call fails if the version range of the server excludes all versions of the client
 TEST(Version, NoCommonVersion) {
   BothSides two(versions(VersionChoice::two, VersionChoice::one));
   EXPECT_EQ(status_of_call(two), TransportError::peer_err_vers);
