@@ -19,13 +19,13 @@ struct Machine {
   Duration wake_up;            ///< cost of a wake-up
   Duration believed;           ///< the cost of a wake-up that the policy assumes
   Duration work = 5us;         ///< time that client and server each work on a message
-  Duration slice{};            ///< time slice of a third thread that computes on this processor; zero: no such thread
+  Duration slice{};            ///< time slice of other threads that compute on the same processors; zero: none
   bool one_processor = false;  ///< client and server share a processor
 };
 
 struct Party {
   explicit Party(const Machine& machine, Polling polling = {}) : policy(polling, machine.believed, TimePoint{}) {}
-  /// Puts the policy into the state after a long sleep in which polls found nothing.
+  /// Reports polls that found nothing, until the policy no longer polls.
   void exhaust() {
     while (policy.window(waits_since) != Duration::zero()) policy.missed(1us);
   }
@@ -160,7 +160,8 @@ TEST(WaitPolicy, TheyFindTheWayBackAfterAPause) {
   }
 }
 
-// Polls that find nothing cost at most 2 % of the time plus one wake-up for each poll that found a message.
+// Polls that find nothing cost at most 2 % of the time, plus one wake-up for each poll that found a message, plus a few
+// polls at the start.
 TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   for (const Machine& machine : machines()) {
     for (const int rate : {100, 1000}) {

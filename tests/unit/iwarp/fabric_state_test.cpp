@@ -20,7 +20,7 @@ bool crc_wanted(std::optional<bool> crc, const char* local, const char* peer) {
   return FabricState(context, options, Log{}).wishes({}, at(local), at(peer)).crc;
 }
 
-// [5044-4.4-b] [5044-4.4-k] [5041-3-d] CRCs are on, unless they are switched off or both addresses are loopback
+// [5044-4.4-b] [5044-4.4-k] [5041-3-d] without the option, CRCs are on unless both addresses are loopback
 TEST(Wishes, CrcByDefault) {
   EXPECT_TRUE(crc_wanted({}, "192.0.2.1", "192.0.2.2"));
   EXPECT_TRUE(crc_wanted({}, "2001:db8::1", "2001:db8::2"));

@@ -70,7 +70,7 @@ TEST(StagTable, TagsAreHardToGuess) {
     changed += std::popcount(stag ^ last);
     last = stag;
   }
-  EXPECT_GE(seen.size(), kCount - 3u);  // tolerates two random collisions
+  EXPECT_GE(seen.size(), kCount - 3u);  // tolerates three random collisions
   for (const int count : ones) EXPECT_NEAR(count, kCount / 2.0, kCount / 25.0);
   EXPECT_NEAR(changed, kCount * 16, kCount);
 }

@@ -238,7 +238,8 @@ class Resume : public testing::Test {
   int setattrs_ = 0;
 };
 
-/// Changes the effective user from root to another user, as file modes do not restrict root; its end restores root.
+/// Changes the effective user from root to another user, as file modes do not restrict root. The destructor restores
+/// root.
 class AsUser {
  public:
   AsUser() : done_(::seteuid(1234) == 0) {}

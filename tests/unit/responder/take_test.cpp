@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of a request that a worker gets, and how it is counted.
+// What happens to a connection request that a worker receives, and how it is counted.
 #include <gtest/gtest.h>
 
 #include "rpcrdma/fabric/loopback/loopback.hpp"

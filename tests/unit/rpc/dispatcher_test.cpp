@@ -236,8 +236,7 @@ TEST_F(DispatcherTest, ReleaseRunsWhenTheReplyIsSent) {
   EXPECT_TRUE(released);
 }
 
-// [8166-4.3.2-a] the path is in unregistered memory; if there is a Write chunk for it, it is copied to registered
-// memory
+// [8166-4.3.2-a] the path is in unregistered memory, and is copied to registered memory if it has a Write chunk
 TEST_F(DispatcherTest, PathsForWriteChunks) {
   static const std::string target = "some/where";
   dispatcher.on<nfs3::Readlink>([](ServerCall<nfs3::Readlink> call) {

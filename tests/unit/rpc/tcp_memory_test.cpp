@@ -156,7 +156,7 @@ TEST(TcpMemory, AConnectionThatTakesNoRepliesIsClosedWhenOthersWait) {
   bed.answer_reads();
   tcp::socket deaf = bed.connect_from("127.0.0.2");
   const test::Bytes one = read_of(8190);
-  // Until the replies fill the buffers of the sockets, however large these are.
+  // Sends calls until the replies fill the buffers of the sockets, however large these are.
   std::function<void(error_code)> send = [&](error_code failed) {
     if (failed) return;
     asio::async_write(deaf, asio::buffer(one), [&send](error_code status, std::size_t) { send(status); });

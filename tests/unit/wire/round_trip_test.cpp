@@ -100,7 +100,7 @@ TEST(HeaderRoundTrip, TruncatedPrefixesAreRefused) {
   }
 }
 
-// [8166-4.5-b] random bytes are refused, or decode to a header that encodes to the same bytes
+// [8166-4.5-b] a header with a random byte is refused, or decodes to a header that encodes to the same bytes
 TEST(HeaderRoundTrip, MutatedHeaders) {
   Generator generator(1);
   Header out;

@@ -161,7 +161,7 @@ TEST(HeaderV2, RefusesToEncode) {
   EXPECT_EQ(encoded_size(header), 0u) << "version one has no optional messages";
 }
 
-// Garbage is refused or decodes to a header that encodes to the same bytes.
+// A vector with a random byte is refused, or decodes to a header that encodes to the same bytes.
 TEST(HeaderV2, MutatedVectors) {
   std::mt19937 random(2);
   const auto vectors = test::load_vectors("v2.hex");

@@ -107,7 +107,7 @@ TEST(Options, ValuesBeyondTheMessage) {
     EXPECT_FALSE(init_decodes(std::string("00000001 ffffff00") + size + "00001000 00000000")) << size;
 }
 
-// [xchar-2.1-b] [xchar-2.1-c] values of known ids that are invalid or too short are refused
+// [xchar-2.1-b] [xchar-2.1-c] values of known ids that are invalid or have a wrong length are refused
 TEST(Options, InvalidValues) {
   EXPECT_TRUE(init_decodes("00000001 00000001 00000004 00000000 00000000"));
   EXPECT_FALSE(init_decodes("00000001 00000001 00000003 00000000 00000000")) << "too short";
