@@ -83,7 +83,7 @@ TEST_F(IpoibLink, ManyPackets) {
   }
 }
 
-// [4755-5.1-a] [4755-5.1-b] [4755-7.2-a] the smaller MTU applies: ICMP reports it to the IP stack, and smaller packets
+// [4755-5.1-a] [4755-5.1-b] [4755-7.2-a] the smaller MTU applies: ICMP reports it to the IP stack, and packets that fit
 // pass
 TEST_F(IpoibLink, PathMtu) {
   auto large = host("10.9.0.1"), small = host("10.9.0.2", {.mtu = 2044});

@@ -101,7 +101,7 @@ const Fault kFaults[] = {
     {"MessageOffset",
      [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::send, 0, 1, 4), filled(20, 0)); },
      code::kMessageOffset, 18},
-    // [5041-7.1-a] on queue 2, which carries one Terminate only, in one segment
+    // [5041-7.1-a] violations on queue 2, which carries only one Terminate, in one segment
     {"TerminateMsn",
      [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::terminate, 2, 2), filled(4, 0)); },
      code::kMsn, 18},

@@ -28,7 +28,7 @@ class Responder : public IwarpTest {
   }
 };
 
-// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] [8166-5-a] the port is a TCP port
+// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] [8166-5-a] the port of an endpoint is a TCP port
 TEST_F(Responder, EnhancedRequest) {
   fabric::QueuePairOptions options;
   options.private_data = from_hex("f6ab0e1801000303");

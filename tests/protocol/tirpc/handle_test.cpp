@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A CLIENT in situations other than plain calls: clnt_control(), lost connections, fork(), credentials of the program,
+// A CLIENT in situations other than plain calls: clnt_control(), lost connections, fork(), an AUTH of the application,
 // long replies, direct data placement.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -159,7 +159,7 @@ TEST_F(Handle, RepliesUpToTheLimit) {
   EXPECT_EQ(null_call(client.get()), RPC_SUCCESS);
 }
 
-/// An AUTH of the program: sends AUTH_NONE, wraps arguments and results, and can be refreshed once.
+/// An AUTH that an application supplies: sends AUTH_NONE, wraps arguments and results, and can be refreshed once.
 struct OwnAuth {
   static constexpr std::uint32_t kSecret = 0x5ec1e7;
   AUTH auth{};

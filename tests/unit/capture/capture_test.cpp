@@ -59,7 +59,7 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Two loopback fabrics, the client's captured, and a folder for files.
+/// Two loopback fabrics, and a folder for the files of the capture. Only the fabric of the client is captured.
 class CaptureTest : public testing::Test {
  protected:
   CaptureTest() {

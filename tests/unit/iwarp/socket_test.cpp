@@ -16,8 +16,8 @@ int tcp_option(Socket& socket, int option) {
   return value;
 }
 
-// A peer has as much time to answer the probes as it may be idle before the first probe, but at least six seconds, one
-// for each probe.
+// A peer has about as much time to answer the probes as it may be idle before the first probe, but at least one second
+// for each of the six probes.
 TEST(PreparedSocket, AsksASilentPeer) {
   boost::asio::io_context context;
   for (const auto& [keepalive, interval] : {std::pair{60, 10}, std::pair{6, 1}, std::pair{1, 1}}) {
