@@ -166,7 +166,7 @@ class Bench(Case):
             self.assertLess(requests[case, "ours"], requests[case, by_chunk] - 0.5)
 
     def test_observed(self):
-        """With statistics that are requested, and with captures, whose files are removed afterwards."""
+        """Measures while statistics are requested, and with captures, whose files are removed afterwards."""
         cases = [f"{what}_{depth}" for depth in ("qd1", "qd32") for what in ("scraped", "server_captured", "client_captured")]
         with mock.patch.dict(os.environ, TMPDIR=str(self.folder)):
             self.assertEqual(self.pairs(*cases),

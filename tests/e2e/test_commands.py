@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every command of the client, against a directory and a memory export."""
+"""The commands of the client, against a directory and a memory export."""
 import os
 import stat
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A configuration file: its exports are served; SIGHUP reads it again; an invalid file changes nothing."""
+"""A configuration file: its exports are served; at SIGHUP the server rereads it; an invalid file changes nothing."""
 import re
 import signal
 import subprocess

@@ -66,7 +66,7 @@ class Programs(Tester):
                     "rpcrdma-ping", "--count", "5", "{address}:{port}")
 
     def test_stalls(self):
-        """A case is skipped if the command's short time ends before the fault."""
+        """A case is skipped if the command times out before the fault."""
         self.passes(1, ("stalls",), "rpcrdma-nfs", "get", "-r", "{url}", "{dir}")
 
 

@@ -105,7 +105,7 @@ class WrongPeers(Case):
         self.unreachable(Wrong(answer=b"\xff\xff\x41"), "within an FPDU")
 
     def test_the_request(self):
-        """Of revision 1, or with --enhanced of revision 2 with read depths."""
+        """The tester's Request is of revision 1, or with --enhanced of revision 2 with read depths."""
         for words, request in ((), b"\x40\x01\x00\x00"), (["--enhanced"], b"\x50\x02\x00\x04\x00\x10\x00\x10"):
             with Wrong(flags=0x60) as peer:
                 self.run_program("rpcrdma-conform", "iwarp", *words, peer.address)

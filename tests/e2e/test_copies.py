@@ -79,7 +79,7 @@ class Copies(Case):
         return tuple(int(number or 0) for number in match.groups())
 
     def breaks_off(self, when, *arguments):
-        """Kills the client of a copy once `when` is true."""
+        """Starts a copy and kills its client once when() is true. Returns False if the copy ended before."""
         client = subprocess.Popen([binary("rpcrdma-nfs"), *OPTIONS, *map(str, arguments)],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(client.wait)

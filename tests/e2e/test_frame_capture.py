@@ -34,15 +34,15 @@ class Both(Case):
         raise NotImplementedError
 
     def exchange(self, address):
-        """Makes calls to the server through `address`, with captures self.clients."""
+        """Makes calls to the server through `address`; the clients capture to self.clients."""
         raise NotImplementedError
 
     def end(self):
-        """Ends the server, which has captured to self.of_server."""
+        """Ends the server, which captures to self.of_server."""
         raise NotImplementedError
 
     def compare(self, wire, port_of_clients):
-        """`wire` has one MPA frame in each packet. Message for message, both sides have captured the same."""
+        """Checks that both sides captured the messages of `wire`, which has one MPA frame in each packet."""
         sent = flows.of_wire(wire, SERVER_PORT)
         of_server = flows.of_capture(self.of_server, self.server_port())
         of_clients = [one for capture in self.clients for one in flows.of_capture(capture, port_of_clients)]
@@ -169,7 +169,7 @@ class FrameCapture(Both):
         self.check_kinds(self.as_tcpdump_has_it())
 
     def test_stopped_and_started_by_a_signal(self):
-        """SIGUSR2 stops and starts; the file is whole while the capture is stopped."""
+        """SIGUSR2 stops the capture or starts it again; the file is whole while the capture is stopped."""
         self.nfs("ping", self.one.url("/files"))
         os.kill(self.one.process.pid, signal.SIGUSR2)
         wait_until(lambda: "capture: stopped" in self.one.log(), "the log line")
@@ -295,7 +295,7 @@ class Reverse(Both):
         self.assertEqual(self.service.wait(DEADLINE_S), 0)
 
     def test_decoded_by_tshark(self):
-        """Both sides have captured the same, in which tshark finds the calls of both directions."""
+        """tshark finds the calls of both directions in the captures of both sides."""
         self.exchange(f"{ADDRESS}:{self.server_port()}")
         self.end()
         for capture in (self.of_server, *self.clients):

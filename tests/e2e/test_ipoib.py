@@ -98,7 +98,7 @@ class Pair(Linked):
     def test_streams(self):
         one, two = self.hosts
         self.network.start()
-        # Many times the size of the socket buffers; in an emulated machine at most the buffers of 8 streams.
+        # Many times what the socket buffers hold; in an emulated machine at most what those of 8 streams hold.
         count = scaled(1 << 30, 64 << 20, 16 << 20)
         arrived = scaled(count // 2, count // 2, 1)
         for address in (two.four, two.six):
@@ -251,7 +251,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_unknown_neighbour(self):
-        """A host refuses a neighbour that it does not know, and sends it the reason. With --learn it accepts it."""
+        """A host refuses an unknown neighbour, and sends it the reason. With --learn it accepts the neighbour."""
         one, two = self.hosts
         one.start([two])
         two.start([], "--peer", f"10.9.0.77=192.0.2.77:{PORT}")

@@ -49,7 +49,7 @@ class Lines(Case):
                 yield connection and int(connection), peer, fabric, xid, message
 
     def found(self, server, text):
-        """The only line with `text`, when it is there."""
+        """Waits for a line with `text`, which must be the only one; returns the line."""
         wait_until(lambda: any(text in line[4] for line in self.lines(server)), f"a line with {text!r}")
         lines = [line for line in self.lines(server) if text in line[4]]
         self.assertEqual(len(lines), 1, lines)
@@ -62,7 +62,7 @@ class Lines(Case):
         return one["connection"], one["peer"], one["fabric"]
 
     def follow(self, server, peer, text):
-        """Ends the connection of `peer`, whose lines in the log agree with the statistics. `text`: of its first line."""
+        """Ends the connection of `peer`. Its lines in the log agree with the statistics; the first contains `text`."""
         about = self.listed(server, peer)
         first = [line for line in self.lines(server) if line[0] == about[0]]
         self.assertIn(text, first[0][4])

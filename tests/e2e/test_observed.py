@@ -228,7 +228,7 @@ class LossyLink(Observed):
         self.assertEqual((self.folder / "back").read_bytes(), noise(SIZE, 1))
         seen = self.figures()
         self.assertGreater(sum_of(seen, "rpcrdma_iwarp_retransmissions_total"), 0)
-        # TCP has repaired it: no connection was lost, and no call was sent again.
+        # TCP has repaired the losses: no connection was lost, and no call was sent again.
         self.assertEqual(sum_of(seen, "rpcrdma_connections_accepted_total"), 2)
         self.assertEqual(sum_of(seen, "rpcrdma_duplicate_calls_total"), 0)
 
@@ -246,7 +246,7 @@ class SlowDisk(Observed):
         return hung, self.server([f"{self.folder / 'hung'}:/hung", "memory:/memory"], options=OPTIONS, prefix=hung.prefix())
 
     def test_a_slow_disk(self):
-        """Each call lasts as long as the disk; all are answered."""
+        """Each call on the slow disk takes as long as the disk does; all are answered."""
         slow, server = self.file_system()
         peer = self.peer(server)
         top, memory = peer.mount("/hung"), peer.mount("/memory")

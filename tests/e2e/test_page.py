@@ -57,7 +57,7 @@ READABLE = 4.5  # the contrast that WCAG 2 asks for
 
 
 def quantile(now, before, part):
-    """Of the durations that the histograms `now` hold and those `before` do not; None without any."""
+    """The bound below which `part` of the durations lie that are in `now` but not in `before`; None without any."""
     counts = {}
     for sign, histograms in ((1, now), (-1, before)):
         for low, high, count in (bucket for one in histograms for bucket in one["buckets"]):
@@ -96,7 +96,7 @@ class Page(Case):
         return browser
 
     def look(self, browser, server):
-        """The page, with a report that was made after now."""
+        """What the page shows once it has a report that is newer than this call."""
         least = stats(server)["age_ms"]
 
         def fresh():
@@ -106,7 +106,7 @@ class Page(Case):
         return wait_until(fresh, "a newer page", interval_s=0.1)
 
     def near(self, shown, value):
-        """The text is the value, to the digits that it has."""
+        """Checks that the text shows the value, as exactly as its digits allow."""
         if value is None:
             self.assertEqual(shown, "–")
             return
@@ -205,7 +205,7 @@ class Page(Case):
             page = wait_until(all_called, "rates of all kinds of calls", interval_s=0.1)
             after = stats(server)
         self.compare(page)
-        # What the page has fetched lies between what the server had said before, and what it said then.
+        # The counts that the page has fetched lie between those that the test fetched before and after.
         totals = [{name_of(one): one["calls"] for one in sample["procedures"]}
                   for sample in (before, *page["samples"], after)]
         for name in totals[0]:
@@ -291,7 +291,7 @@ class Page(Case):
                 self.assertEqual(browser.evaluate("innerWidth"), width)
                 self.assertLessEqual(browser.evaluate("document.documentElement.scrollWidth"), width)
                 self.assertEqual(browser.evaluate(CUT_OFF), [], width)
-        # A table that has been scrolled stays so when a new one replaces it.
+        # A table keeps its scroll position when a new one replaces it.
         browser.resize(390, 844)
         scrolled = "document.getElementById('procedures').parentElement.scrollLeft"
         browser.evaluate(f"{scrolled} = 100")

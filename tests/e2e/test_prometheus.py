@@ -54,7 +54,7 @@ class Load(Scraped):
         return sum(number for labels, number in counts.of("calls_total").items() if ("procedure", procedure) in labels)
 
     def programs_that_count(self, listener):
-        """Programs that print the number of their calls, without those that they make before the measurement."""
+        """Runs programs that print the number of calls in their measurement, but also make calls before it."""
         count = scaled(5000, 2000, 200)
         counts, shown = self.captured(listener, "rpcrdma-ping", "--count", count, listener)
         self.assertIn(f"{count} NULL calls", shown)

@@ -41,7 +41,7 @@ def inodes_are_touched():
 class SystemCalls(Case):
     def setUp(self):
         super().setUp()
-        # The server keeps no objects open on other file systems, such as the overlay of a container.
+        # The server keeps objects open on these file systems, but not, for example, on the overlay of a container.
         kept = file_system(self.folder) in ("ext2/ext3", "xfs", "btrfs", "tmpfs")
         top = self.folder if kept else Path(tempfile.mkdtemp(dir="/dev/shm"))
         if not kept:

@@ -29,7 +29,7 @@ class Top(Case):
         terminal.enter(shlex.join([sys.executable, "-B", str(TOP), *options, address]) + "; echo status=$?")
 
     def ended(self, terminal, status=0):
-        """Checks that the shell has its terminal back, as it was."""
+        """Checks that the shell has its terminal back, in its former state."""
         terminal.wait_for(f"status={status}")
         self.assertFalse(terminal.flag("alternate_on"))
         self.assertTrue(terminal.flag("cursor_flag"))
@@ -161,7 +161,7 @@ class Top(Case):
         self.ended(terminal)
 
     def test_a_server_that_hangs(self):
-        """The table says so before the request times out, and keys work meanwhile."""
+        """The table says that the server does not answer before the request times out, and keys work meanwhile."""
         server = self.server(options=OPTIONS)
         self.nfs("ls", server.url("memory"))
         terminal = self.terminal()

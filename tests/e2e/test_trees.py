@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trees of real files, copied in and out."""
+"""Trees of files, copied to the server and back."""
 from kit.case import Case
 from kit.trees import differences, make_tree, sample_tree
 from kit.waiting import DEADLINE_S, scaled

@@ -105,7 +105,7 @@ class Troubles(Case):
         self.files.rmdir()
 
     def test_a_part_of_a_file_system(self):
-        """Exports a bind mount, as in a container. It is mounted again later, to empty the kernel's caches of it."""
+        """Exports a bind mount, as in a container. A later mount empties the kernel's caches of the file system."""
         if missing_tools("mkfs.ext4"):
             self.skipTest("no mkfs.ext4")
         image, whole = self.folder / "image", self.folder / "whole"
@@ -216,8 +216,8 @@ class Troubles(Case):
                 self.assertNotEqual(committed[1], verifiers[committed[0]])
 
     def test_data_lost_after_its_file_was_closed(self):
-        """The server has used many other files and therefore closed this one. Another process has already called fsync
-        and received the error."""
+        """The server has used many other files and therefore closed the written one. Another process has already called
+        fsync and received the error."""
         self.server_on_a_refusing_disk(["file"], 'for n in $(seq 600); do : >"$1/$n"; done; ')
         file = self.peer.lookup(self.root, "file")
         status, rest = ask(self.peer, *nfs.write(file, b"x" * 4096, 0, UNSTABLE))

@@ -317,7 +317,7 @@ class KernelOnSiw(WithInput):
         self.assertEqual(self.nfs("readlink", f"{root}/long"), target + "\n")
 
     def commands(self, root):
-        """The commands other than put and get."""
+        """Checks commands other than put and get."""
         self.assertIn("answers", self.nfs("ping", root))
         self.nfs("mkdir", "-p", f"{root}/made/deeper")
         local = self.folder / "local"

@@ -2,7 +2,7 @@
 """A small NFS client with the fault FAULT: bad_client.py FAULT HOST:PORT FOLDER
 
 It copies the files of the export /memory to FOLDER and writes to one of them. Exit status 0: done; 1: the server's
-results are wrong, or the connection has ended."""
+results are wrong, or the connection ended."""
 import os
 import signal
 import struct
@@ -52,7 +52,7 @@ class Client(OverIwarp):
 
     @staticmethod
     def results_in(body):
-        """Skips the chunk lists: a Write list of one chunk at most."""
+        """Returns the results: skips the chunk lists, which have at most one Write chunk, and the RPC header."""
         at = 8
         if struct.unpack_from(">I", body, 4)[0]:
             at += 4 + 16 * struct.unpack_from(">I", body, 8)[0] + 4
@@ -89,7 +89,7 @@ class Client(OverIwarp):
             at += 92 + (length + 3) // 4 * 4
 
     def read_file(self, file, offset):
-        """Data, and whether the file ends."""
+        """The data at `offset`, and whether the file ends with it."""
         memory = self.exposed(bytes(LARGEST), False)
         results = self.call(rpc.NFS, rpc.READ, rpc.opaque(file) + struct.pack(">QI", offset, LARGEST),
                             writes=rpc.write_list([memory.segment()]))

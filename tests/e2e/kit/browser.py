@@ -13,7 +13,7 @@ import unittest
 from kit.waiting import DEADLINE_S, wait_until
 
 BROWSER = os.environ.get("RPCRDMA_BROWSER") or shutil.which("chromium")
-# It loads nothing but the page.
+# With these options the browser loads nothing but the page.
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync")
 
@@ -22,7 +22,7 @@ needs_browser = unittest.skipUnless(
 
 
 def pipe():
-    """A pipe whose descriptors are above 9, so that neither is the 3 or 4 that it becomes in the browser."""
+    """A pipe with descriptors above 9, which bash does not overwrite when it copies them to 3 and 4."""
     low = os.pipe()
     high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in low)
     for end in low:
@@ -59,7 +59,7 @@ class Browser:
         os.close(self.source)
 
     def command(self, method, **parameters):
-        """Sends a command to the page, before there is one to the browser; returns the result."""
+        """Sends a command to the page, or to the browser while there is no page; returns the result."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session:
@@ -90,14 +90,14 @@ class Browser:
         wait_until(lambda: self.evaluate("document.readyState") == "complete", f"that {url} is loaded")
 
     def evaluate(self, expression):
-        """The value of an expression of JavaScript, as of JSON."""
+        """The value of a JavaScript expression, converted from JSON."""
         done = self.command("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in done:
             raise AssertionError(f"{expression}: {done['exceptionDetails']}")
         return done["result"].get("value")
 
     def resize(self, width, height):
-        """A window of this size, which is a telephone's if it is narrow."""
+        """Emulates a window of this size, on a telephone if the window is narrow."""
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                      mobile=width < 500)
 

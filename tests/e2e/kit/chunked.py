@@ -20,8 +20,9 @@ class Exposed:
 
 
 class OverIwarp(RpcPeer):
-    """.written counts the server's Writes, .invalidated lists the handles that it has invalidated. The caller
-    chooses the handles. An access to memory that is not exposed ends the connection, as on a device."""
+    """.written counts the bytes that the server has written, .invalidated lists the handles that it has
+    invalidated. The caller chooses the handles. An access to memory that is not exposed ends the connection, as on a
+    device."""
 
     def __init__(self, address, **handshake):
         super().__init__(address, **handshake)

@@ -12,14 +12,14 @@ from kit.tcp import TcpPeer, record
 
 
 class _Client:
-    """The calls of both clients, one at a time."""
+    """The base of both clients. It makes one call at a time."""
 
     def rpc_reply(self, message, **keywords):
         """Makes a call; returns the RPC message of the reply."""
         raise NotImplementedError
 
     def begin(self, xid, **keywords):
-        """What goes before an RPC message without chunks."""
+        """What precedes an RPC message without chunks."""
         raise NotImplementedError
 
     def make(self, program=rpc.NFS, version=3, procedure=0, arguments=b"", **keywords):
@@ -35,7 +35,7 @@ class _Client:
 
 
 class CountingPeer(_Client, Requester):
-    """Over RDMA. If the peer speaks iWARP, the frames and the server's RDMA Reads and Writes are counted too."""
+    """Over RDMA. On iWARP it also counts the frames, and the server's RDMA Reads and Writes."""
 
     def __init__(self, counts, address, **handshake):
         self.counts = counts
@@ -100,7 +100,7 @@ class CountingTcpPeer(_Client, TcpPeer):
         return self.replies(message)[0]
 
     def replies(self, *messages):
-        """Sends calls at once; all but the first are the same call again."""
+        """Sends `messages` at once: a call, and repetitions of it. Returns the replies."""
         for message in messages:
             self.counts.tcp_sent(message)
         self.socket.sendall(b"".join(map(record, messages)))

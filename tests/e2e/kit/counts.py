@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What clients know of their calls, from their messages or from their captures, by the names and labels that the
-server's /metrics has for it."""
+"""What clients know of their calls, from their messages or from their captures, by the names and labels in the
+server's /metrics."""
 import collections
 import struct
 
@@ -33,9 +33,9 @@ def _padded(size):
 
 
 class Counts:
-    """What clients know of their calls to one listener; sums with +=. .counted is by (family, labels), without the label
-    `fabric`; .sizes has the sizes of calls and replies by the same. A call counts when it is answered: only then is it
-    known whether the server has decoded its arguments."""
+    """What clients know of their calls to one listener; += adds two. The keys of .counted are (family, labels), without
+    the label `fabric`; .sizes has the sizes of calls and replies by the same keys. A call counts when it is answered:
+    only then is it known whether the server has decoded its arguments."""
 
     def __init__(self, listener="", tcp=False):
         self.counted = collections.Counter()
@@ -59,7 +59,7 @@ class Counts:
     # Connections.
 
     def connection(self, end):
-        """A connection that was `accepted`, `refused`, or that has `failed` before that."""
+        """A connection that the server `accepted` or `refused`, or that `failed` earlier."""
         self.add(f"listener_{end}_total", **self.listener)
         if end != "failed":
             self.add(f"{'tcp_' if self.tcp else ''}connections_{end}_total")
@@ -67,7 +67,7 @@ class Counts:
     # RPC-over-RDMA.
 
     def moved(self, operation, size, number=1):
-        """Operations of the server with together `size` bytes; `number` is 0 where the client does not see it."""
+        """Operations of the server, of `size` bytes in total; `number` is 0 if they are not counted here."""
         self.add("operations_total", number, operation=operation)
         self.add("operation_bytes_total", size, operation=operation)
         direction = "received" if operation in ("receive", "read") else "sent"
@@ -133,7 +133,7 @@ class Counts:
         self.waiting.setdefault(xid, []).append((which, len(message) + in_chunks, forms))
 
     def _reply(self, xid, message, in_chunks, again):
-        """`message` is empty if it is a long reply whose content is not known: then it is that of a successful call."""
+        """`message` is empty for a long reply whose content is not known; its call must have succeeded."""
         which, size, forms = self.waiting[xid].pop(0)
         if not self.waiting[xid]:
             del self.waiting[xid]
@@ -164,8 +164,8 @@ class Counts:
     # Captures.
 
     def add_capture(self, path, port):
-        """The messages in a capture of a client of the server at `port`, which must be complete. The calls with long
-        replies must have succeeded."""
+        """Counts the messages in the capture by a client of the server at `port`. The capture must be complete, and the
+        calls with long replies must have succeeded."""
         dropped = pcapng.statistics(path)[1]
         if dropped != 0:
             raise AssertionError(f"{path}: {dropped} frames were dropped")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The RDMA messages in captures of TCP with one MPA frame in each packet (--capture, Relay, recut): whole messages of each
-direction, whatever their segments are."""
+"""The RDMA messages in captures of TCP with one MPA frame in each packet (--capture, Relay, recut). The messages
+are whole, however they were segmented."""
 import struct
 
 from kit import iwarp
@@ -32,7 +32,7 @@ class Flow:
             self.writes.append((handle, offset, data))
 
     def unordered(self):
-        """What is left if RDMA Reads and Writes may be in another order."""
+        """The messages for a comparison that ignores the order of RDMA Reads and Writes."""
         return self.sends, sorted(self.writes), sorted(self.requests), sorted(self.responses)
 
 
@@ -99,12 +99,12 @@ def _connections(captured, server_port):
 
 
 def of_capture(path, server_port):
-    """The connections in a file of --capture, in the order of their beginning."""
+    """The connections in a file of --capture, in the order in which they began."""
     return _connections(packets(path), server_port)
 
 
 def of_wire(path, server_port):
-    """The connections in a file of Relay or recut, in the order of their beginning."""
+    """The connections in a file of Relay or recut, in the order in which they began."""
     return _connections((Packet(packet, len(packet)) for packet in read(path)), server_port)
 
 
@@ -133,13 +133,13 @@ class Header:
         return struct.unpack_from(">IIQ", self.message, self.at - 16)
 
     def is_call(self):
-        """A call in a Position-Zero Read chunk, or one whose RPC message begins inline."""
+        """Whether the Send carries a call: in a Position-Zero Read chunk, or as a message that begins inline."""
         return bool(self.reads) if self.procedure == NOMSG else self.message[self.at + 4:self.at + 8] == bytes(4)
 
 
 def _reads(case, connection, side):
-    """(begin, end, handle, size) of each RDMA Read that `side` has made: the indices of its Request and of its Response.
-    Responses come in the order of their Requests (RFC 5040 section 5.2.1)."""
+    """(begin, end, handle, size) of each RDMA Read of `side`; begin and end are the indices of its Request and
+    Response. Responses come in the order of their Requests (RFC 5040 section 5.2.1)."""
     events = list(enumerate(connection.events))
     requests = [(at, message) for at, (sender, kind, message) in events if (sender, kind) == (side, REQUESTS)]
     responses = [(at, message[0]) for at, (sender, kind, message) in events if (sender, kind) == (1 - side, RESPONSES)]
@@ -148,8 +148,8 @@ def _reads(case, connection, side):
 
 
 def check_order(case, connection):
-    """Each call is followed by its reply. Between the two all of its Read chunks is read, and as much is written as the
-    reply says. Returns the numbers of calls of the client and of the server."""
+    """Checks that each call is followed by its reply, and that between the two, the responder reads all of the Read
+    chunks and writes as much as the reply says. Returns the numbers of calls of the client and of the server."""
     calls, counts = {}, [0, 0]
     reads = [_reads(case, connection, side) for side in SIDES]
     for at, (side, kind, message) in enumerate(connection.events):

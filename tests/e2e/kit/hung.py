@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A file system that is slow or hangs, on command. Run as a program it is a FUSE file system (the kernel's uapi/linux/fuse.h,
-protocol 7.31) of one empty directory. After the line "slow SECONDS" on standard input it answers each LOOKUP later by this time;
-after another line it reads no more requests. When a process that waits for an unread request is killed, the kernel withdraws
-the request, so that the process can end."""
+protocol 7.31) of one empty directory. After the line "slow SECONDS" on standard input it delays the answer to each
+LOOKUP by this time; after any other line it reads no more requests. When a process that waits for an unread request is
+killed, the kernel withdraws the request, so that the process can end."""
 import ctypes
 import errno
 import os
@@ -40,7 +40,7 @@ class HungFileSystem:
         self._command("hang", "hangs")
 
     def slow_down(self, seconds):
-        """Answers each LOOKUP later by this time, one after the other."""
+        """Delays the answer to each LOOKUP by this time; LOOKUPs are answered one after the other."""
         self._command(f"slow {seconds}", "slow")
 
     def _command(self, line, answer):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Network namespaces that act as hosts; each runs rpcrdma-ip. Needs root.
 
-On iwarp they are on one bridge, and only the fabric's TCP port is open between them. Over verbs the programs use the RDMA
-devices of the initial network namespace, whose addresses are in RPCRDMA_E2E_HOSTS. The device of each link is moved to a
-namespace of its own: nothing else leads out of it."""
+On iwarp they are on one bridge, and only the fabric's TCP port is open between them. Over verbs the programs use the
+RDMA devices of the initial network namespace, whose addresses are in RPCRDMA_E2E_HOSTS. The device of each link is
+moved to a namespace of its own, which nothing but the link connects to the others."""
 import os
 import re
 import signal

@@ -46,7 +46,7 @@ def echo(address, sizes, again_after_s=10):
 
 
 def answered(raw, kind, expected, seconds):
-    """Whether an ICMP message of this kind with these contents arrives."""
+    """Whether an ICMP message of this kind with these contents arrives within `seconds`."""
     end = time.monotonic() + seconds
     while select.select([raw], [], [], max(end - time.monotonic(), 0))[0]:
         packet = raw.recv(1 << 17)
@@ -57,8 +57,8 @@ def answered(raw, kind, expected, seconds):
 
 
 def echo_at(address, period, count):
-    """Sends echo requests at multiples of `period` seconds, so that hosts with one clock do so together. A request without an
-    answer is sent again."""
+    """Sends echo requests at multiples of `period` seconds: hosts that share a clock send at the same time. A request
+    without an answer is sent again."""
     raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     for number in range(int(count)):
         time.sleep(float(period) - time.time() % float(period))
@@ -99,7 +99,7 @@ def receive(address, port):
 
 
 def send(address, port, count, seconds="0"):
-    """Sends `count` bytes, spread over at least about `seconds`; checks that the receiver returns the same hash."""
+    """Sends `count` bytes, spread over about `seconds` or more; checks that the receiver returns the same hash."""
     connection = socket.create_connection((address, int(port)), timeout=PATIENCE_S)
     digest, left = hashlib.sha256(), int(count)
     pause = float(seconds) / max(left / CHUNK, 1)

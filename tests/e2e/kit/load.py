@@ -12,8 +12,8 @@ SIZE = 300_000
 
 
 class Load:
-    """A context manager: one rpcrdma-ping with one connection, and an rpcrdma-nfs after another that copies a file. Use
-    `copies` after the end."""
+    """A context manager: one rpcrdma-ping with one connection, and one rpcrdma-nfs after another, each of which
+    copies a file. Read `copies`, the number of copies, after the end."""
 
     def __init__(self, case, server):
         self.case, self.server, self.copies = case, server, 0
@@ -38,7 +38,7 @@ class Load:
 
     @staticmethod
     def connection_of_ping(report):
-        """Its entry in a report of the server: a copy makes a few calls for each connection."""
+        """The entry of rpcrdma-ping's connection in a report of the server. Each connection of a copy makes few calls."""
         return max(report["busiest_connections"], key=lambda one: one["calls"])
 
     def _end(self):

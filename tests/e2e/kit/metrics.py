@@ -37,7 +37,7 @@ def scrape(server):
 
 
 def samples(text):
-    """{(name, labels as a frozenset of pairs): value} of an answer of /metrics; every line must be well-formed."""
+    """{(name, labels as a frozenset of pairs): value} in the text of /metrics; every line must be well-formed."""
     out = {}
     for line in text.splitlines():
         if line.startswith("#"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes TCP streams as packets in the pcap format, and reads the IP packets of such files and of those of tcpdump."""
+"""Writes TCP streams as packets in the pcap format, and reads the IP packets of such files and of tcpdump's."""
 import struct
 import time
 
@@ -63,7 +63,7 @@ class Capture:
 
 
 def read(path):
-    """The IP packets of a pcap file of Capture or tcpdump, without padding."""
+    """The IP packets in a file that Capture or tcpdump wrote, without padding."""
     with open(path, "rb") as file:
         magic, *_, link = struct.unpack("<IHHiIII", file.read(24))
         skipped = {1: 14, 101: 0}.get(link)  # Ethernet, raw IP

@@ -63,10 +63,10 @@ class Prometheus:
         return {frozenset(item for item in one["metric"].items() if item[0] != "__name__"): float(one["value"][1]) for one in found}
 
     def value(self, expression):
-        """The one value of an expression without labels; None if there is none yet."""
+        """The value of an expression whose result has no labels; None if there is no result yet."""
         return self.query(expression).get(frozenset())
 
     def wait_for_a_scrape(self):
-        """Waits until the newest scrape has begun after now, with a report made after now."""
+        """Waits for a scrape that begins late enough to return a report made after this call."""
         now = time.time()
         wait_until(lambda: (self.value("max(timestamp(rpcrdma_build_info))") or 0) > now + FRESH_S, "a scrape", interval_s=0.1)

@@ -50,7 +50,7 @@ class Proxy:
         return self.log_path.read_text(errors="replace")
 
     def faults(self):
-        """The faults on the messages, without the time and the name of the program."""
+        """The lines of the log about faults, without the time and the name of the program."""
         return [line.split(" info: ", 1)[1] for line in self.log().splitlines() if " info: fault " in line]
 
     def counters(self):

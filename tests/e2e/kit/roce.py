@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The RDMA messages in tcpdump's captures of RoCEv2 (InfiniBand Architecture Specification, volume 1, chapter 9 and annex
-A17) by IPv4."""
+A17) over IPv4."""
 import struct
 from collections import deque
 
@@ -39,7 +39,7 @@ def packets(path):
 
 
 class Direction:
-    """What one side sends. Packets that are sent again are left out by their sequence numbers (PSN)."""
+    """What one side sends. Leaves out retransmitted packets, which it recognizes by their sequence numbers (PSN)."""
 
     def __init__(self, connection, side, mtu):
         self.connection, self.side, self.mtu = connection, side, mtu
@@ -101,7 +101,7 @@ class Responses:
 
 
 def connections(path, server):
-    """The connections to the IPv4 address `server`, of which one ends before the next begins, in this order."""
+    """The connections to the IPv4 address `server`, in order. Each must end before the next begins."""
     seen = list(packets(path))
     mtu = max((len(packet.rest) - {6: 16, 13: 4}.get(packet.opcode, 0) for packet in seen if packet.opcode in (0, 6, 13)),
               default=1 << 32)

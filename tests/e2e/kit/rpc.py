@@ -46,7 +46,7 @@ def call(xid, program=NFS, version=3, procedure=0, arguments=b"", rpc_version=2,
 
 
 class RpcPeer(Peer):
-    """A peer that is connected."""
+    """A peer that the constructor connects."""
 
     def __init__(self, address, source=None, **handshake):
         super().__init__(address, **({"source": source} if source else {}))

@@ -56,7 +56,7 @@ INVARIANTS = {
 
 
 def families_of(samples):
-    """The families without the prefix; a histogram without its buckets."""
+    """The names of the families without the prefix rpcrdma_ and, of histograms, the suffix _bucket."""
     names = {name.removeprefix("rpcrdma_") for name, _ in samples if name.startswith("rpcrdma_")}
     return {name.removesuffix("_bucket") if name.endswith("_bucket") else name for name in names}
 
@@ -159,7 +159,7 @@ class Scraped(Case):
         return counted
 
     def absent(self, counted):
-        """Families that have no samples before something has happened."""
+        """Families that have no samples, because nothing that they count has happened."""
         return {family for family in ("failures_total",) if not counted.of(family)}
 
     def compare_sizes(self, family, counted):

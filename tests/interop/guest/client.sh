@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Every command of rpcrdma-nfs, on a server whose files are also visible locally. Needs lib.sh.
+# The commands of rpcrdma-nfs, on a server whose files are also visible locally. Needs lib.sh.
 
 # small_tree FOLDER: makes FOLDER, with files, a link and nested directories.
 small_tree() {

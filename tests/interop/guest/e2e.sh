@@ -21,7 +21,7 @@ host=(service_manager tirpc dissector ipoib)
 # The two lists take equally long.
 programs=(commands/MemoryExport trees lifecycle many_clients)
 peers=(chunks duplicates/OverRdma faults hostile_peers hostile_rpc read_sinks)
-# Tests of these lists that take long in an emulated machine and resemble another one, or that need no device.
+# Tests of these lists that take long in an emulated machine and resemble another test, or that need no device.
 later=(commands/MemoryExport.test_sizes_around_the_limits trees/Trees.test_with_crc trees/Trees.test_real_files_to_memory
   lifecycle/WithoutRdmaCore lifecycle/Lifecycle.test_help lifecycle/Lifecycle.test_usage_errors
   faults/Faults.test_sigpipe_in_mid_put faults/Faults.test_nobody_reads_the_output)

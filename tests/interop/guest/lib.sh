@@ -98,9 +98,9 @@ rxe_on_a_bridge() {
   for ((number = 1; number <= count; ++number)); do rdma link add "rxe$number" type rxe netdev "host$number" || return 1; done
 }
 
-# start_nfsd FABRIC ADDRESS [OPTION...]: starts the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
-# $ours_options are options of that export, each with a comma before it; $nfsd_prefix is a command that executes the
-# server. Both exports trust root, because these scripts run as root.
+# start_nfsd FABRIC ADDRESS [OPTION...]: starts the server with the exports /ours, of /srv/ours, and /memory, on port
+# 20050, TCP on 20051; $ours_options are options of /ours, each with a comma before it; $nfsd_prefix is a command that
+# executes the server. Both exports trust root, because these scripts run as root.
 ours_options=''
 nfsd_prefix=()
 start_nfsd() {
@@ -198,7 +198,7 @@ stop_capture() {
   cp /run/*.pcap "$VM_OUT/" && rm /run/*.pcap
 }
 
-# Counts events of the kernel: trace_on EVENT... begins with these trace points, probe_on FUNCTION adds the calls of a
+# Counts events of the kernel: trace_on EVENT... starts with these trace points, probe_on FUNCTION adds the calls of a
 # function, and `traced PATTERN` prints how often events that match have occurred since.
 trace_on() {
   mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing

@@ -38,7 +38,7 @@ part_fallback() {
   stop_capture
 }
 
-# Every command of the client: over verbs, and to siw also over iwarp.
+# The commands of the client: over verbs, and to siw also over iwarp.
 part_client() {
   small_tree /run/tree
   drive_client verbs "nfs://$address:20049/root" /srv/knfsd --rdma-version auto $root

@@ -130,5 +130,5 @@ def user_tried(what, user, call, *arguments, **named):
 # The users of the checks besides root.
 ANNA = (1000, 1000, [])
 BERT = (1001, 1001, [])
-# A member of Anna's group, the last of the 16 groups that AUTH_SYS carries.
+# A member of Anna's group, which is the last of its 16 groups, as many as AUTH_SYS carries.
 CARL = (1002, 1002, list(range(2000, 2015)) + [1000])

@@ -7,7 +7,7 @@ import subprocess
 from kit import ANNA, BERT, CARL, as_user, described, get, group, opened, put, say, try_open, user_tried
 
 ROOT = (0, 0, [])
-# One group more than AUTH_SYS carries; only the last one would grant access.
+# More groups than the 16 that AUTH_SYS carries.
 TOO_MANY = (1003, 1003, list(range(2000, 2020)) + [2999])
 WHO = (("root", ROOT), ("owner", ANNA), ("16th group", CARL), ("other", BERT))
 
