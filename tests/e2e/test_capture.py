@@ -40,7 +40,7 @@ class Capture(Case):
         self.assertEqual((self.folder / "back").read_bytes(), noise(BULK))
 
     def check(self):
-        """tshark's findings on the whole capture."""
+        """Checks tshark's findings on the whole capture."""
         good, bad = crc_verdicts(self.capture)
         self.assertEqual(bad, 0)
         self.assertGreater(good, 2 * BULK // 65536)

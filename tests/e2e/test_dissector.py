@@ -119,7 +119,7 @@ class Vectors(Case):
             self.assertFalse(message.lua_error, (name, length))
 
     def test_any_word_may_lie(self):
-        """No value of any word makes the dissector fail."""
+        """Wrong values of words do not make the dissector fail."""
         lies = [with_word(message, index, word) for message in self.vectors.values()
                 for index in range(FIXED, len(message) // 4) for word in (2, 0x7FFFFFFF, 0xFFFFFFFF)]
         for message in self.shown(capture_on_iwarp, lies):

@@ -249,7 +249,7 @@ class Links(Hostile):
         self.check_outside()
 
     def test_a_link_in_the_place_of_a_directory(self):
-        """A handle still names the same object after another process has put a link in its place."""
+        """A handle names the same object, or none, after another process has put a link in the place of the object."""
         (self.files / "place").mkdir()
         (self.files / "place" / "secret").write_bytes(b"inside")
         place = self.tcp.lookup(self.root, "place")

@@ -165,7 +165,7 @@ class Pair(Linked):
             one.start([two], "--capture", "/none/x")
 
     def test_path_mtu(self):
-        """The stack of the side with the larger MTU learns the smaller one, for both protocols."""
+        """The stack of the side with the larger MTU learns the smaller one, for IPv4 and IPv6."""
         one, two = self.hosts
         one.start([two])
         two.start([one], "--mtu", 2044)

@@ -51,7 +51,7 @@ class ManyClients(Case):
 
     @iwarp_only("with RDMA devices the test would need one device address for each 256 connections")
     def test_a_crowd_of_idle_connections(self):
-        """Prints the times and the memory for each connection."""
+        """Prints how long all connections take to begin and to end, and the memory for each."""
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)

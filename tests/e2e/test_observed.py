@@ -52,7 +52,7 @@ class Observed(Case):
 
 @iwarp_only("peers and proxies that speak iWARP")
 class Clients(Observed):
-    """Figures that lead to a client."""
+    """Figures that point to a client."""
 
     def test_a_peer_without_remote_invalidation(self):
         server = self.server(options=OPTIONS)
@@ -144,7 +144,7 @@ class Clients(Observed):
 
 @iwarp_only("the proxy relays iWARP")
 class Network(Observed):
-    """Figures that lead to the network."""
+    """Figures that point to the network."""
 
     def copy_through(self, *rules):
         server = self.server(options=[*OPTIONS, "--crc", "on"])
@@ -175,7 +175,7 @@ class Network(Observed):
 
 
 class Limits(Observed):
-    """Figures that lead to the server."""
+    """Figures that point to the server."""
 
     def test_few_credits(self):
         server = self.server(options=[*OPTIONS, "--credits", "2"])

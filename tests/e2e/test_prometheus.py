@@ -102,7 +102,7 @@ class Load(Scraped):
 
 @iwarp_peers_only("a device does not show its peer's Reads, Writes and frames")
 class Faults(Scraped):
-    """Clients written by hand, which use every kind of chunk and make every error."""
+    """Clients written by hand, which use every kind of chunk and cause every kind of error."""
 
     def rejected(self, peer, handle):
         """Calls that no handler runs: one for each reason."""

@@ -58,7 +58,7 @@ class Top(Case):
         return rows
 
     def check(self, lines, width, height, before, after):
-        """The table under load, which shows what the server has done between two reports."""
+        """Checks the table under load, which shows what the server has done between two reports."""
         self.fits(lines, width, height)
         self.assertRegex(" ".join(lines), r"^rpcrdma-nfsd \S+ at \S+ +up \d+:\d\d +connections [12] +cpu \d+% +"
                                           r"resident \S+B +calls \S+/s +received \S+/s +sent \S+/s +errors 0 +waits: ")

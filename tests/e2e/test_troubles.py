@@ -105,7 +105,7 @@ class Troubles(Case):
         self.files.rmdir()
 
     def test_a_part_of_a_file_system(self):
-        """Exports a bind mount, as in a container. A later mount empties the kernel's caches of the file system."""
+        """Exports a bind mount, as in a container. Each start of the server mounts it again, with empty caches."""
         if missing_tools("mkfs.ext4"):
             self.skipTest("no mkfs.ext4")
         image, whole = self.folder / "image", self.folder / "whole"

@@ -20,8 +20,8 @@ constexpr std::uint32_t kMaxSegments = 16;
 constexpr std::size_t kMaxSteps = 64;
 constexpr std::size_t kMaxExposed = 16;
 
-/// The third word of a call tells the handler what to do: discard, fail, or pull the items and reply; and how long the
-/// reply and its results are.
+/// The third word of a call tells the handler what to do: discard, fail, reply, or pull the items and then reply. It
+/// also says how long the reply and its results are.
 class Handler final : public transport::CallHandler {
  public:
   std::uint32_t unanswered() const noexcept { return open_; }

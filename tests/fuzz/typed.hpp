@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Arguments and results of procedures. The first byte of the input selects arguments or results, and whether an item is
-// reduced. The second byte is the size of the pieces of the message. If an item is reduced, two bytes for its position
-// in words and four bytes for its length follow. The rest is the message.
+// Arguments and results of procedures. The first byte of the input selects the procedure; the second byte selects
+// arguments or results, and whether an item is reduced. The third byte is the size of the pieces of the message. If an
+// item is reduced, two bytes for its position in words and four bytes for its length follow. The rest is the message.
 #include <cstring>
 #include <optional>
 #include <utility>

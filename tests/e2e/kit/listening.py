@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A TCP listener with a thread for each connection."""
+"""A TCP listener on a thread of its own."""
 import socket
 import threading
 

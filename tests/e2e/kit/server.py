@@ -84,7 +84,7 @@ class Server:
         return self.process.poll() is None
 
     def kill(self):
-        """Sends SIGKILL. The next start() uses the same ports."""
+        """Sends SIGKILL. The next start() uses the same RDMA ports."""
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()

@@ -27,7 +27,7 @@ class Tcpdump:
             case.skipTest("tcpdump may not capture here: " + log.read_text())
 
     def stop(self):
-        """Returns when the file has all packets that were sent before."""
+        """Stops when the file has all packets that were sent before this call."""
         mark = os.urandom(32)
         self.sink.sendto(mark, self.sink.getsockname())
         wait_until(lambda: mark in self._end(), "the last packets")

@@ -28,7 +28,7 @@ run_bonnie() { bonnie++ -d . -u root -s 16 -r 8 -n 1:200:0:4 -f -q; }
 # Each file is synchronized before it is closed.
 run_fs_mark() { fs_mark -d . -s 4096 -n 60 -S 1 -D 4 -N 15 -t 2 -L 1 -k && find . -type f -size 4096c | wc -l >"$1"; }
 
-# Calls of every kind, several at a time, up to a number of operations or a time limit. Omits --link and --symlink,
+# Calls of many kinds, several at a time, up to a number of operations or a time limit. Omits --link and --symlink,
 # because their rounds of 8,192 names ignore the time limit.
 run_stress_ng() {
   local stress='stress-ng --verify --timeout 2 --temp-path .'

@@ -67,8 +67,8 @@ part_knfsd() {
   rpc.nfsd 0
 }
 
-# knfsd_invalidation URL CLIENT_OPTIONS: runs the commands of the client. rxe invalidates the windows that the server names,
-# and two at the client's request: a long call has two handles, and the server names neither.
+# knfsd_invalidation URL CLIENT_OPTIONS: runs the commands of the client. rxe invalidates the windows that the server
+# names, and two at the client's request: a long call has two handles, and the server names neither.
 knfsd_invalidation() {
   trace_on svcrdma_post_send
   probe_on rxe_invalidate_mw
@@ -113,7 +113,7 @@ knfsd_endings() {
   head -c 60000000 "$input/big" >/run/piece
   killed_in_mid_transfer /srv/knfsd/piece put /run/piece "$1/piece"
   expect 'put, again' quiet put /run/piece "$1/piece"
-  # More rounds than the kernel's server has threads, which are four: an end that it does not notice would block one.
+  # More rounds than the four threads of the kernel's server: each end that it does not notice would block one of them.
   for ((i = 0; i < $(few_or_many 5 8); ++i)); do
     rm -rf /run/into && mkdir /run/into
     killed_in_mid_transfer /run/into get "$1/piece" /run/into

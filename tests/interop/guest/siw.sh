@@ -67,7 +67,7 @@ device_goes_at_work() {
 
 # siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the
 # usual limit of 8 MiB warns of the limit at its start. If it cannot register memory for a call, it answers JUKEBOX.
-# Each thread logs such calls once a minute.
+# Each thread logs such calls at most once a minute.
 part_memory() {
   local url="nfs://$address:20050/ours" i copies=() client="timeout $patience $bin/rpcrdma-nfs --fabric verbs"
   : >/run/nfsd.err

@@ -35,7 +35,7 @@ def counted(out, name):
 
 
 def check(case, out, name, calls_in):
-    """Each histogram in `calls_in` counts each call once, and the server's histogram of chunks the chunks. No others exist."""
+    """Each histogram in `calls_in` counts each call once, that of chunks each chunk; there are no other histograms."""
     calls, chunks = counted(out, name)
     case.assertGreater(calls, 0)
     expected = {text: calls for text in calls_in}
