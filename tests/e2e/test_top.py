@@ -161,7 +161,7 @@ class Top(Case):
         self.ended(terminal)
 
     def test_a_server_that_hangs(self):
-        """The table says that the server does not answer before the request times out, and keys work meanwhile."""
+        """Before the request times out, the table says that the server does not answer. Keys work meanwhile."""
         server = self.server(options=OPTIONS)
         self.nfs("ls", server.url("memory"))
         terminal = self.terminal()

@@ -23,7 +23,7 @@ class FabricOnRxe(Machine):
     timeout_s = 1500
 
     def test(self):
-        """The fabric's conformance tests, and the kernel's server as their peer."""
+        """The fabric's conformance tests, and tests with the kernel's server as the peer."""
         self.run_guest("fabric.sh", "rxe")
 
 
@@ -245,8 +245,8 @@ class KernelOnSiw(WithInput):
     siw = True
 
     def test(self):
-        """The kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; both programs; a
-        client outside the machine."""
+        """The kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server;
+        rpcrdma-nfs on rpcrdma-nfsd; a client outside the machine."""
         self.make_input(scaled(256, 64), scaled(1500, 300))
         make_tree(self.input / "small", 30)
         with socket.create_server(("127.0.0.1", 0)) as free:

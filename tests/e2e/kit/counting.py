@@ -12,7 +12,7 @@ from kit.tcp import TcpPeer, record
 
 
 class _Client:
-    """The base of both clients. It makes one call at a time."""
+    """What both clients have in common: calls, one at a time."""
 
     def rpc_reply(self, message, **keywords):
         """Makes a call; returns the RPC message of the reply."""

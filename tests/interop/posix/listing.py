@@ -10,7 +10,7 @@ PREPARED = "prepared"
 
 
 def fill(folder, count, name):
-    """Hard links to one file, which cost less than files."""
+    """Makes hard links to one file, which cost less than files."""
     origin = f"{folder}/../origin"
     if not os.path.exists(origin):
         put(origin)

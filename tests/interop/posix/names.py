@@ -155,7 +155,7 @@ def symbolic_links():
 
 
 def fits(length):
-    """Creates and removes a path of that many bytes."""
+    """Opens a path of that many bytes."""
     parts = length // 200
     path = "/".join(["p" * 199] * parts)
     rest = length - len(path)
