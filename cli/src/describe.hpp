@@ -8,15 +8,14 @@
 
 namespace rpcrdma::cli {
 
-/// Returns `PROGRAM [OPTION]... ARGUMENT...`, the text that follows "Usage: ".
+/// Returns `Usage: NAME [OPTION]... ARGUMENT...`, where NAME is `name`.
 std::string usage_of(const CLI::App& app, const std::string& name);
 
 /// The command line as one JSON object:
 ///   {"name", "about", "usage", "example", "options": [OPTION...], "arguments": [OPTION...], "commands": [this...],
 ///    "sections": [{"title", "entries": [{"term", "text"}]}]}
 ///   OPTION = {"names", "group", "type", "value", "choices", "text", "about", "required", "repeats"}
-/// where `value` is the type as the help shows it, `about` the description, and `text` the description with range and
-/// default.
+/// where `value` is the type as the help shows it, `about` the description, and `text` the result of full_text().
 std::string describe(const CLI::App& app, const std::vector<Section>& sections);
 
 }  // namespace rpcrdma::cli

@@ -26,7 +26,7 @@ std::vector<std::string> groups_of(const CLI::App& app);
 
 /// `on|off`, `N`, or an empty text for a flag.
 std::string value_text(const Facts& facts);
-/// The description with range, needed options and default.
+/// The description with range, needed options and default, and with the choices that value_text() omits.
 std::string full_text(const CLI::Option& option, const Facts& facts);
 
 }  // namespace rpcrdma::cli

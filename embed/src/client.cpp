@@ -118,7 +118,7 @@ void Client::State::end_drain() {
   for (Closed& handler : std::exchange(draining, {})) handler();
 }
 
-/// Cancels the calls in progress. They complete when the backend is destroyed, not within this function.
+/// Cancels the calls in progress. They complete after this function has returned.
 void Client::State::shut() {
   closed = true;
   opening.emit(asio::cancellation_type::terminal);

@@ -2,9 +2,9 @@
 // Operation: the name is resolved. If no port was given, rpcbind at each address is asked for it. If there are several
 // endpoints ("localhost" is ::1 and 127.0.0.1), a NULL call is sent to each of them at once; the first one that answers
 // is used.
-// Ownership: a Knock owns its backend and its call; destroying the backend completes the call.
-// Error handling: if all endpoints fail, the last error is reported; an error of the connection takes precedence over
-// the error of the call.
+// Ownership: a Knock is a call and owns the backend that sends the call; destroying the backend completes the call.
+// Error handling: if all endpoints fail, the error of the last one is reported; if all lookups fail, the first error
+// other than no_rpcbind. An error of the connection takes precedence over the error of the call.
 #include "opening.hpp"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loo
 /// A NULL call that tests whether one endpoint answers.
 class Knock final : public transport::Call {
  public:
-  /// Cancels the timer `ended` when the call is over.
+  /// Sends the call, and cancels the timer `ended` when the call is over.
   Knock(Backend opened, const rpc::ProcedureInfo& procedure, std::chrono::steady_clock::time_point until,
         asio::steady_timer& ended)
       : backend(std::move(opened)), procedure_(procedure), ended_(ended) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: stop() closes all listeners and connections, waits until they are closed, and then ends the loops.
+// Operation: stop() closes all listeners and connections, waits a limited time until they are closed, and then ends the
+// loops.
 // Ownership: the loops stop before anything that runs on them is destroyed.
 // Error handling: if the start fails, run() prints one line and returns an exit status.
 #include "rpcrdma/server.hpp"
@@ -89,7 +90,8 @@ void Server::State::close_all(std::chrono::milliseconds drain) {
   for (std::future<void>& one : closed) one.wait_until(deadline + kGrace);
 }
 
-/// Destroys the calls that handlers still keep, before their connections are destroyed.
+/// Ends the loops. Then destroys the handlers that wait on them, with the calls that they keep, before the connections
+/// of these calls are destroyed.
 void Server::State::end_loops() {
   for (const auto& loop : loops) loop->thread.stop();
   for (const auto& loop : loops) loop->thread.join();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a running server has done.
 // Operation: for a report, each event loop copies its own figures; the caller waits for the copies and adds them.
-// Ownership: a task on a loop shares only its promise with the caller, which may no longer wait.
+// Ownership: a task on a loop owns the promise for which the caller waits; stop() destroys tasks that have not run.
 // Error handling: the part of a loop that has ended is missing.
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -49,7 +49,7 @@ Server::Statistics Server::statistics() const {
 }
 
 transport::ListenerCounters Server::State::counters_of(const Listener& listener) const {
-  std::size_t place = 0;  // among the listeners for TCP
+  std::size_t place = 0;  // index among the listeners for TCP
   for (const Listener& other : listeners) {
     if (&other == &listener) break;
     place += other.fabric == "tcp" ? 1 : 0;

@@ -2,7 +2,7 @@
 // Operation: makes a group of workers for each provider (on verbs, for each address): on each loop one worker, with a
 // fabric of its own. Then runs the loops and opens the listeners.
 // Ownership: the state owns everything. Once the loops run, the fabrics of a group are used on their loops only.
-// Error handling: a failure throws an exception with one line of text; the destructor stops the parts that run.
+// Error handling: a failure throws an exception with one line of text; start() then stops the parts that run.
 #include <fmt/format.h>
 
 #include <boost/asio/post.hpp>

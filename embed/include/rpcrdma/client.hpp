@@ -39,14 +39,14 @@ struct ClientOptions {
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
-  /// The maximum number of bytes of chunks in calls that the server makes, with RPC-over-RDMA version two
+  /// The maximum number of bytes of chunks that calls of the server may hold at once, with RPC-over-RDMA version two
   /// (rpc::ReverseHandlersOptions).
   std::uint32_t reverse_bulk_budget = 1u << 20;
   Polling poll{};  ///< polling of the client's own thread before it sleeps; not used with the application's io_context
   Log log{};       ///< copied
   std::shared_ptr<fabric::Tap> tap{};  ///< an observer of the RDMA traffic, for example a capture::Capture; null: none
   std::chrono::milliseconds lookup_timeout{
-      10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
+      10'000};                       ///< for each answer from rpcbind, and for finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
   // Options of the layers below. The credits, threshold and version above override the values in these options.
   transport::ClientOptions rdma{};  ///< over RDMA
@@ -103,7 +103,7 @@ class RPCRDMA_EXPORT Client {
   }
 
   /// Serves calls that the server makes to this client (RFC 8167), with handlers as in Server::on(), on the client's
-  /// thread. Call it before the first call. Such calls and their replies arrive over RDMA only; they are short with
+  /// thread. Call it before the first call. Such calls and their replies travel over RDMA only; they are short with
   /// RPC-over-RDMA version one, and may be long with version two. No data is placed directly. While there is a handler,
   /// a lost connection is re-established at once.
   template <rpc::Procedure P, class Handler>
@@ -118,8 +118,8 @@ class RPCRDMA_EXPORT Client {
   void on_connected(UniqueFunction<void()> handler);
 
   /// Allocates registered memory of `size` bytes from the client's pool. Completes with void(error_code, Buffer).
-  /// Connects first; without a port in the server's name, a call must have been made before (else
-  /// BaseError::invalid_argument).
+  /// Finds the server and opens the fabric first; without a port in the server's name, a call must have been made
+  /// before (else BaseError::invalid_argument).
   template <class Token = boost::asio::deferred_t>
   auto allocate(std::uint32_t size, Token&& token = Token()) {
     return get_buffer(nullptr, size, std::forward<Token>(token));
@@ -148,7 +148,7 @@ class RPCRDMA_EXPORT Client {
 
   /// The state of the client, and its counters since it was made.
   struct Statistics {
-    bool connected = false;                            ///< the client is connected at present
+    bool connected = false;                            ///< there is a connection at present; false over TCP
     std::string_view fabric;                           ///< "verbs", "iwarp", "tcp"; empty until the first call
     fabric::Endpoint server;                           ///< the address in use
     transport::Requester::Counters calls;              ///< the sum over all connections
@@ -167,7 +167,7 @@ class RPCRDMA_EXPORT Client {
   using BufferHandler = UniqueFunction<void(error_code, Buffer), 192>;
 
   void serve(std::function<void(rpc::ReverseHandlers&, const Log&)> add_to);
-  /// Records the program of a call: a lookup asks rpcbind for its port.
+  /// Records the procedure of the first call: a lookup asks rpcbind for the port of its program.
   void note(const rpc::ProcedureInfo& procedure) noexcept;
   void drain(UniqueFunction<void(), 192> handler);
   /// If `memory` is null, allocates from the pool.

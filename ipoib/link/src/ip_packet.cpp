@@ -47,7 +47,7 @@ std::size_t make_icmp4(IcmpError error, std::uint32_t mtu, Octets packet, Mutabl
   writer.u16(0);
   writer.octets(packet.subspan(16, 4));
   writer.octets(packet.subspan(12, 4));
-  writer.u8(3);  // destination unreachable: fragmentation needed (RFC 1191), host unreachable
+  writer.u8(3);  // destination unreachable; the code: fragmentation needed (RFC 1191), or host unreachable
   writer.u8(error == IcmpError::too_big ? 4 : 1);
   writer.u32(0);
   writer.u16(error == IcmpError::too_big ? static_cast<std::uint16_t>(std::min(mtu, 0xffffu)) : 0);

@@ -21,12 +21,12 @@ std::optional<IpPacket> parse_ip(Octets packet) noexcept;
 /// The kinds of ICMP errors.
 enum class IcmpError : std::uint8_t { too_big, unreachable };
 
-/// The largest ICMP error about a packet that this host sends (RFC 1812 section 4.3.2.3, RFC 4443 section 3).
+/// The size of the largest ICMP error that make_icmp_error() writes (RFC 1812 section 4.3.2.3, RFC 4443 section 3).
 inline constexpr std::size_t kMaxIcmpError = 1280;
 
 /// Writes an ICMP error to `out`, of kMaxIcmpError bytes. Its source is the destination of `packet`, because the stack
 /// drops packets that arrive with one of its own addresses as their source; its destination is the source of `packet`.
-/// `mtu` is for too_big. Returns the size of the error; 0 if no error may be sent about such a packet (RFC 1122 section
+/// `mtu` is for too_big. Returns the size of the error; 0 if no error may be sent about `packet` (RFC 1122 section
 /// 3.2.2, RFC 4443 section 2.4).
 std::size_t make_icmp_error(IcmpError error, std::uint32_t mtu, Octets packet, MutableOctets out) noexcept;
 

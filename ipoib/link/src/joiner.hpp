@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Joins consecutive TCP segments of one flow into a packet that stands for them (as generic receive offload does), so
-// that the IP stack handles them at once. Nothing is reordered. If the stack cuts the joined packet, it obtains the
+// that the IP stack handles them as one. Nothing is reordered. If the stack cuts the joined packet, it obtains the
 // same segments, except for IPv4 identifications that have no meaning.
 #include <array>
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// A packet that may be joined with others: TCP without fragments, IP options or extension headers; with a payload, no
-/// flags but ACK and PSH, and the length that its IP header states.
+/// A packet that may be joined with others: a TCP segment in an unfragmented packet without IP options or extension
+/// headers, with a payload, no flags but ACK and PSH, and the length that its IP header states.
 struct Joinable {
   Octets packet;
   bool six = false;
@@ -30,10 +30,10 @@ class Joiner {
   std::size_t bytes() const noexcept { return size_ + (count_ - 1) * first_.headers; }
   /// The number of packets that are joined.
   std::size_t count() const noexcept { return count_; }
-  /// Starts with `first`, whose memory stays valid until clear(). Requires empty().
+  /// Starts with `first`, whose memory must stay valid until clear(). Requires empty().
   void start(const Joinable& first) noexcept;
-  /// Appends `next` if it continues the joined packets and the checksums are right; its memory stays valid until
-  /// clear().
+  /// Appends `next` if it continues the joined packets and the checksums are right; its memory must then stay valid
+  /// until clear().
   bool append(const Joinable& next) noexcept;
   /// Whether no further packet can be appended.
   bool full() const noexcept { return full_; }

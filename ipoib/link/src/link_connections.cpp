@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a peer's request is accepted unless the link does not know the peer's link-layer address, the peer's
-// Receive MTU has no room for a packet, or the request crosses a request of this side and this side has the larger
-// address. The first packet that needs a connection requests it. Connections that no packet has used for a while are
-// closed.
-// Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
-// Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
-// have crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If
-// the peer reports that the requests crossed, this side waits as long as the peer may need to connect.
+// Operation: a peer's request is refused if it is malformed, the link does not know the peer's link-layer address, the
+// peer's Receive MTU has no room for a packet, the request crosses a request of this side and this side has the larger
+// address, or another request of the peer is being accepted. The first packet that needs a connection requests it.
+// Connections that no packet has used for a while are closed. Ownership: a connection that is over is destroyed from
+// the io_context, outside of its callbacks. Error handling: after a failure the link waits for a growing time before it
+// connects again. A rejected request may have crossed a request of the peer: packets wait for the peer's request, and
+// are dropped after a second rejection. If the peer reports that the requests crossed, this side waits as long as the
+// peer may need to connect.
 #include "link_state.hpp"
 
 namespace rpcrdma::ipoib {
@@ -166,7 +166,7 @@ void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> re
   auto made = std::make_unique<Connection>(fabric_, limits(), peer);
   if (const error_code failed = made->allocate(pool_)) {
     log_.about(request->info().subject())
-        .warn("ipoib: no memory for a connection with {}: {}", peer.text(), failed.message());
+        .warn("ipoib: connection request from {} refused: no memory: {}", peer.text(), failed.message());
     return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
   }
   if (peer.incoming) bury(peer.incoming);  // the peer has lost this connection, as it requests another one

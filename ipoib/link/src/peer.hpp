@@ -16,8 +16,8 @@ namespace rpcrdma::ipoib {
 class LinkState;
 
 /// Another interface of the link, identified by its link-layer address, and the connections with it: at most one that
-/// the peer has requested, and one that this side has requested [4755-3.2-b]. If the latter exists, packets are sent
-/// over it.
+/// the peer has requested, and one that this side has requested [4755-3.2-b]. Packets are sent
+/// over the latter if it is established.
 class Peer final : public ConnectionEvents {
  public:
   using Clock = std::chrono::steady_clock;
@@ -40,7 +40,7 @@ class Peer final : public ConnectionEvents {
   std::unique_ptr<Connection> outgoing;
   std::unique_ptr<Connection> incoming;
 
-  /// The first `waiting_count` packets wait for a connection. All buffers are kept until the peer is idle.
+  /// The first `waiting_count` packets wait for a connection. All buffers are kept until a sweep finds no connection.
   std::vector<Packet> waiting;
   std::size_t waiting_count = 0;
 

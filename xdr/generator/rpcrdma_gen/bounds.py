@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Computes the largest XDR encoding of a type as an expression over the arguments of the call, and the number of
-DDP-eligible items in it. A client must provide that much memory for a reply (RFC 8166 section 6.2)."""
+"""Computes the size of the largest XDR encoding of a type, as an expression over the arguments of the call, and the
+sizes of the DDP-eligible items in it. A client must provide memory for the largest reply (RFC 8166 section 6.2)."""
 from dataclasses import replace
 
 from .language import Declaration, Enum, SourceError, Struct, Union
@@ -212,7 +212,7 @@ class Bounds:
         return Expression(value)
 
     def argument_field(self, declared, path):
-        """`args.count` as a C++ expression, if every procedure with this result has such an argument."""
+        """`args.count` as a C++ expression; an error if the argument has no such integer member."""
         kind = self.argument
         for name in path.split(".")[1:]:
             definition = self.resolved(kind)

@@ -3,7 +3,7 @@
 
 namespace rpcrdma::cli {
 
-/// Raises the limit of open file descriptors of this process as far as permitted: each connection takes one.
+/// Raises the limit of open file descriptors of this process as far as permitted: each connection over TCP takes one.
 void raise_descriptor_limit() noexcept;
 
 }  // namespace rpcrdma::cli

@@ -51,7 +51,7 @@ class RPCRDMA_EXPORT Buffer {
   BufferRef ref() const noexcept { return ref_; }
   /// `count` bytes from `offset` on; the caller checks the range.
   BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept { return ref_.slice(offset, count); }
-  /// Returns or deregisters the memory, and leaves this object empty.
+  /// Returns the memory to the pool or deregisters it, and leaves this object empty.
   void reset() noexcept;
 
  private:

@@ -61,7 +61,7 @@ concept PlainHandler = std::invocable<H&, const typename P::Args&> ||
 RPCRDMA_EXPORT void report(const Log& log, const LogSubject& about, const rpc::ProcedureInfo& procedure,
                            const std::exception_ptr& thrown) noexcept;
 
-/// One handler object of any form, called on every thread of a server.
+/// Adapts a handler of any form to rpc::Dispatcher. Each dispatcher has its own copy; the copies share the handler.
 template <rpc::Procedure P, class H>
 class Served {
  public:
@@ -109,7 +109,7 @@ class Served {
       invoke(call);
       call.reply({});
     } else {
-      // On the loop's thread reply() encodes the result before it returns.
+      // On the loop's thread, reply() encodes the result before it returns.
       call.reply(invoke(call));
     }
     if (scratch_) scratch_->release();

@@ -24,7 +24,7 @@ class FileHandle {
   std::uint8_t size_ = 0;
 };
 
-/// Converts hexadecimal digits to a handle of 1 to 64 bytes; nothing if `text` is not such a number.
+/// Converts hexadecimal digits to a handle of 1 to 64 bytes. Returns nothing for other text.
 std::optional<FileHandle> parse_handle(std::string_view text);
 
 }  // namespace rpcrdma::nfs

@@ -16,7 +16,7 @@
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct text_data {
   std::uint32_t length;  ///< bytes
-  bool owned;            ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
+  bool owned;            ///< `data` is a copy of a string that spans pieces of a message; xdr_free() frees it
   const char* data;      ///< not terminated by a zero
 
   text_data() noexcept = default;

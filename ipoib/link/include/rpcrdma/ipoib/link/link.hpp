@@ -39,9 +39,9 @@ struct LinkOptions {
   std::chrono::milliseconds idle{300'000};
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{3000};
-  /// The longest time that reading the device stops because a peer has no room. After that time, packets for this peer
-  /// are dropped until it has room. While several peers have packets, the limit applies to the sum of the stops of one
-  /// peer: each stop that is longer than 5 ms uses up a part of it, and a tenth of the time that passes is added back.
+  /// The longest time for which reading the device stops because a peer has no room. After that time, packets for this
+  /// peer are dropped until it has room. While several peers have packets, the limit applies to the sum of the stops of
+  /// one peer: each stop uses up the time by which it exceeds 5 ms, and a tenth of the time that passes is added back.
   std::chrono::milliseconds stall{200};
   /// Bounds of the time between two attempts to connect to a peer.
   std::chrono::milliseconds first_retry{50};

@@ -17,15 +17,15 @@ struct Statistics {
 
   std::uint64_t multicast = 0;     ///< packets from the stack to groups, which need UD
   std::uint64_t no_neighbour = 0;  ///< packets from the stack to addresses that no neighbour has
-  std::uint64_t unreachable = 0;   ///< packets from the stack to a neighbour to which no connection could be made
+  std::uint64_t unreachable = 0;   ///< packets from the stack without a connection, or without room to wait for one
   std::uint64_t too_big = 0;       ///< packets from the stack larger than the MTU of the connection
   std::uint64_t stalled = 0;       ///< packets from the stack to a peer that has had no room for too long
   std::uint64_t lost = 0;          ///< packets whose connection ended before they were sent
-  std::uint64_t invalid = 0;       ///< packets from the stack that are not IP
+  std::uint64_t invalid = 0;       ///< packets from the stack that are not IP, exceed the MTU, or contradict Offload
 
   std::uint64_t bad_frames =
       0;  ///< received frames that are shorter than their headers, or not of the type that the header names
-  std::uint64_t bad_types = 0;    ///< received frames of a type that is not permitted on a connection
+  std::uint64_t bad_types = 0;    ///< received frames that are not IP, or carry a multicast packet
   std::uint64_t bad_sources = 0;  ///< received packets with a source address that is not the peer's
   std::uint64_t not_taken = 0;    ///< received packets that the stack did not accept
 
@@ -34,10 +34,10 @@ struct Statistics {
   std::uint64_t rejected = 0;           ///< requests of this side that a peer rejected
   std::uint64_t failed = 0;             ///< requests of this side that failed for another reason
   std::uint64_t refused_crossing = 0;   ///< requests refused because they crossed a request of this side
-  std::uint64_t refused_unknown = 0;    ///< requests refused from link-layer addresses that no neighbour has
+  std::uint64_t refused_unknown = 0;    ///< requests refused because no neighbour has the sender's address
   std::uint64_t refused_mtu = 0;        ///< requests refused because of their Receive MTU
   std::uint64_t refused_malformed = 0;  ///< requests refused because of their private data
-  std::uint64_t refused_busy = 0;       ///< requests refused for lack of memory or while another request was accepted
+  std::uint64_t refused_busy = 0;       ///< requests refused for lack of memory, or while another was being accepted
   std::uint64_t ended = 0;              ///< connections that have ended
   std::uint64_t idle = 0;               ///< ended connections that this side closed because they were idle
 

@@ -22,7 +22,7 @@ struct TunOptions {
 /// The device exists until this object is destroyed or the process ends.
 class Tun final : public PacketDevice {
  public:
-  /// Makes the device, gives it its addresses, and sets it up. Needs CAP_NET_ADMIN; later operations work without it.
+  /// Makes the device, brings it up, and gives it its addresses. Needs CAP_NET_ADMIN; later operations work without it.
   static Result<std::unique_ptr<Tun>> make(boost::asio::io_context& context, const TunOptions& options);
 
   const std::string& name() const noexcept { return name_; }

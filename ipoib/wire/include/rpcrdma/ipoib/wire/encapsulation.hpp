@@ -19,7 +19,7 @@ enum class FrameType : std::uint16_t {
   rarp = 0x8035,  ///< over UD only
   ipv6 = 0x86dd,
   /// Local Experimental Ethertype 1 of IEEE 802: flow control between peers that both announce it (private_data.hpp).
-  /// Its payload is one Credit.
+  /// encode_credit() writes its frames.
   credit = 0x88b5,
 };
 

@@ -43,7 +43,7 @@ struct Extension {
 
 /// The values that one side announces in each message of connection set-up.
 struct PrivateData {
-  std::uint32_t qpn = 0;                 ///< number of its UD queue pair, 24 bits
+  std::uint32_t qpn = 0;                 ///< number of the side's UD queue pair, 24 bits
   std::uint32_t receive_mtu = 0;         ///< the largest message that the side receives, header included
   std::optional<Extension> extension{};  ///< absent if the sender is another implementation
   friend bool operator==(const PrivateData&, const PrivateData&) = default;
