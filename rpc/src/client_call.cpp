@@ -115,7 +115,7 @@ void ClientCore::begin(ClientCall& call, error_code failed) {
   requester_.submit(call);
 }
 
-/// The first entry is that of the last call, as the next call is likely to be one of the same procedure.
+/// Moves the entry of `procedure` to the front, because the next call is likely to be of the same procedure.
 ProcedureStatistics& ClientCore::counted(const ProcedureInfo& procedure) {
   if (!procedures_.empty() && procedures_.front().first == &procedure) return *procedures_.front().second;
   auto same = std::ranges::find(procedures_, &procedure, [](const auto& entry) { return entry.first; });

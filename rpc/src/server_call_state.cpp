@@ -73,7 +73,8 @@ bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& serve
   switch (cache.begin(key_, {call_, &server}, reply)) {
     case DuplicateCache::Found::nothing: cache_ = &cache; return true;
     case DuplicateCache::Found::in_progress:
-      log.about(*call_, log.duplicates).debug("call repeats a call in progress, and receives the same reply");
+      log.about(*call_, log.duplicates)
+          .debug("call repeats a call in progress, and waits for the outcome of that call");
       break;
     case DuplicateCache::Found::reply:
       log.about(*call_, log.duplicates).debug("call answered from the duplicate request cache");

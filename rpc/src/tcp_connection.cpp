@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: at most one read and one wait for room in the socket are outstanding, and a timer checks for progress.
-// flush() writes replies to the socket directly. Without calls the timer waits until the connection has been idle for
-// too long; the next record changes that.
+// flush() writes replies to the socket directly. Without calls, the timer waits until the connection has been idle
+// for too long, or until the next record begins.
 // Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
 // Error handling: any error closes the connection. Its calls stay valid, and their replies are dropped.
 #include "tcp_connection.hpp"
@@ -106,8 +106,8 @@ void TcpConnection::drain() noexcept {
   socket_.cancel(ignored);  // ends an outstanding read
 }
 
-/// Closes the connection after the peer has closed its side, or after a short time. Without that, calls that this side
-/// has not read would make TCP reset the connection, and the peer would lose replies that it has not read.
+/// Closes the connection after the peer has closed its side, or after a short time. Without this wait, calls that this
+/// side has not read would make TCP reset the connection, and the peer would lose replies that it has not read.
 void TcpConnection::part() noexcept {
   if (!open_ || std::exchange(parting_, true)) return;
   const auto alive = shared_from_this();
@@ -233,7 +233,7 @@ void TcpConnection::on_record() {
   TcpCall& call = idle != nullptr ? *idle : calls_.add(std::make_unique<TcpCall>());
   if (!call.start(shared_from_this(), reader_.record())) {
     calls_.give_back(call);
-    return end_because("a record is no call");
+    return end_because("the peer sent a record that is not a call");
   }
   call.record_reserved = std::exchange(record_reserved_, 0);
   ++calls_taken_;

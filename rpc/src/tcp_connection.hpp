@@ -12,7 +12,7 @@
 
 namespace rpcrdma::rpc {
 
-/// Measures for how long an expected progress has not occurred, by repeated calls of look().
+/// Measures for how long a peer has not made the expected progress, by repeated calls of look().
 class Standstill {
  public:
   using Clock = std::chrono::steady_clock;

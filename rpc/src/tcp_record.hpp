@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Record marking (RFC 5531 section 11): a record is a sequence of fragments. A word precedes each fragment; it has the
-// fragment's length and, in the top bit, a flag of the last fragment.
+// fragment's length and, in the top bit, a flag that marks the last fragment.
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>

@@ -11,7 +11,7 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The number of peers to remember to which this side has connected.
+/// The maximum number of remembered peers to which this side has connected.
 constexpr std::size_t kMostPeers = 16;
 
 class CapturedFabric final : public fabric::Fabric {

@@ -129,7 +129,7 @@ void FileWriter::show_message(const Record& record) {
     put_segment(connection, header, {}, add(record, header, 0, comment_));
 }
 
-/// Appends the block of a segment, which is to be written to the result.
+/// Appends the block of a segment, and returns the room into which the caller writes the segment.
 MutableOctets FileWriter::add(const Record& record, const TcpHeader& header, std::size_t payload,
                               std::string_view comment) {
   ++pending_;
@@ -185,7 +185,7 @@ void FileWriter::rotate() {
   if (const error_code failed = begin_file()) fail(failed);
 }
 
-/// On failure, truncates the file after the last whole block, and drops the blocks that are not written.
+/// On failure, truncates the file to the blocks of earlier calls, and drops all blocks of this call.
 void FileWriter::write_all() noexcept {
   error_code failed;
   std::size_t done = 0;
@@ -202,7 +202,7 @@ void FileWriter::write_all() noexcept {
   }
   if (failed) {
     fail(failed);
-    // Blocks that were written earlier stay. A FIFO cannot be truncated.
+    // A FIFO cannot be truncated.
     if (::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0)
       ::lseek(file_.get(), static_cast<off_t>(size_), SEEK_SET);
     lost_.fetch_add(pending_, std::memory_order_relaxed);

@@ -12,7 +12,7 @@ namespace rpcrdma::capture {
 /// Writes records to a file, or to a ring of files. Used by one thread, except for counts().
 ///
 /// Each file can be read by itself: it shows the opening of a connection before its first frame. If a write fails, the
-/// file is truncated after the last whole block, and later records are dropped until the next run.
+/// file is truncated to a whole number of blocks, and later records are dropped until the next run.
 class FileWriter {
  public:
   /// `given_up` becomes true when the writer must not wait any longer for a full FIFO.

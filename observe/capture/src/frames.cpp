@@ -28,8 +28,8 @@ std::uint16_t fold(std::uint64_t sum) noexcept {
 
 std::uint16_t checksum(std::uint64_t sum) noexcept { return static_cast<std::uint16_t>(~fold(sum)); }
 
-/// The sum of the big-endian words of 16 bits. Adds several at once in the byte order of this machine, which exchanges
-/// the bytes of the sum at most (RFC 1071 section 2).
+/// The sum of the big-endian words of 16 bits. Adds several at once in the byte order of this machine, which at most
+/// swaps the bytes of the sum (RFC 1071 section 2).
 std::uint64_t sum_of(Octets octets) noexcept {
   std::uint64_t native = 0;
   std::size_t i = 0;

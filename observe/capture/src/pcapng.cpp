@@ -105,7 +105,7 @@ void begin_file(Bytes& out, std::string_view application, std::string_view comme
   block.end_options();
 }
 
-/// Packets are most of a file. Unlike other blocks, this one is made at once in memory of its size.
+/// Most blocks of a file are packets. Unlike the other blocks, they are written directly into memory of the final size.
 MutableOctets add_packet(Bytes& out, const Packet& packet) {
   struct Head {
     std::uint32_t type, length, interface, high, low, captured, original;

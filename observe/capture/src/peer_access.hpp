@@ -25,8 +25,8 @@ class PeerAccess {
   void unbound(std::uint32_t handle) noexcept { windows_.erase(handle); }
   /// Takes a message of this side, and records the Read chunks of its call.
   void sent(Octets message);
-  /// Takes a message of the peer, and returns the ranges that the peer has read and written before. Valid until the
-  /// next call.
+  /// Takes a message of the peer, and returns the ranges that the peer has read and written before this message. Valid
+  /// until the next call.
   const std::vector<AccessPart>& received(Octets message);
 
  private:

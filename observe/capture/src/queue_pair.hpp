@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Operation. CapturedQueuePair passes all work to the queue pair of a provider, and records it: Sends and Writes when
-// they are posted, Receives and Reads when they complete, as their bytes are not there before.
+// they are posted, Receives and Reads when they complete, as their bytes arrive only then.
 // Ownership. The wrapper owns the provider's queue pair, and a Posted for each Receive and Read that is outstanding.
-// Error handling. Work that the provider refuses, and work that fails, is not recorded.
+// Error handling. Work that the provider refuses is not recorded, nor are Receives and Reads that fail.
 #include "peer_access.hpp"
 #include "recorder.hpp"
 #include "rpcrdma/base/recycler.hpp"

@@ -27,7 +27,7 @@ struct Connection {
   fabric::Endpoint peer;
   bool connector = false;  ///< this side opened the connection
   bool refused = false;
-  bool silent = false;                  ///< the peer did not answer: `failure` says why
+  bool silent = false;                  ///< the peer did not answer: `remark` says why
   std::vector<std::byte> request_data;  ///< private data of the connector
   std::vector<std::byte> reply_data;    ///< private data of the acceptor
   std::string remark;                   ///< comment of the SYN packet, which each file repeats

@@ -53,12 +53,12 @@ class Recorder {
   /// Records an RDMA Write.
   void write(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
              std::span<const BufferRef> gather) noexcept;
-  /// Records a Read Request for `size` bytes, by the sender `direction`. Returns the sink's STag for the Response.
+  /// Records a Read Request for `size` bytes that is sent in `direction`. Returns the sink's STag for the Response.
   std::uint32_t read_request(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
                              std::uint32_t size) noexcept;
   /// Records a Read Response that is sent in `direction`.
   void read_response(Track& track, Direction direction, std::uint32_t sink, BufferRef data) noexcept;
-  /// Records an event that has no frame: its text becomes a comment of the next frame.
+  /// Records an event that has no frame: its text becomes the comment of an empty segment.
   template <class... Args>
   void event(Track& track, fmt::format_string<Args...> format, Args&&... args) noexcept {
     if (!active() || track.connection == nullptr) return;

@@ -13,10 +13,10 @@ namespace rpcrdma::tirpc {
 class HeldArguments {
  public:
   /// The first run. Returns false if the message cannot be sent in this way: it has no long opaque, or too many other
-  /// bytes, or its authenticator may write other bytes at the second time.
+  /// bytes, or its authenticator may write other bytes in the second run.
   bool record(const CallArgs& call);
-  /// The second run, which calls `make`. Returns false, without calling `make`, if the routine writes other bytes than
-  /// in the first run.
+  /// The second run, which calls `make`. Returns false, without calling `make`, if the routine writes other bytes
+  /// before the opaque than in the first run.
   bool run(const CallArgs& call, UniqueFunction<void()> make);
   /// Writes the message. To be called only within `make`.
   void encode(PayloadBuilder& out, xdr::Borrowing& borrowing) const;

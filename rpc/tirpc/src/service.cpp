@@ -2,8 +2,8 @@
 // Operation. libtirpc polls xp_fd and asks for calls one by one: it calls receive(), the dispatch function, and
 // status(). The event loop runs within receive() and status(), until a call has arrived or no event is left.
 // Ownership. The call that is being dispatched belongs to the Service from receive() to its reply.
-// Errors. If a dispatch function does not answer a call, it is answered when libtirpc asks for the next call, as its
-// client would otherwise lose a credit for ever. A message that is not a call is answered by RDMA_ERROR.
+// Errors. A call that a dispatch function leaves unanswered is answered when libtirpc asks for the next call: otherwise
+// the client would lose a credit for ever. A message that is not a call is answered by RDMA_ERROR.
 #include "service.hpp"
 
 #include <sys/epoll.h>
@@ -264,7 +264,7 @@ void Service::begin(Arrival arrival) {
   if (current_.rest) in_->set_source(*current_.rest);
 }
 
-/// Answers a message that xdr_callmsg() rejects: a call of another RPC version, or a message that is no call.
+/// Answers a message that xdr_callmsg() rejects: a call of another RPC version, or a message that is not a call.
 bool Service::refuse(const Payload& message) {
   xdr::Decoder in(message);
   in.skip(8);

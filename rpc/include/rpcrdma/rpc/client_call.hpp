@@ -35,7 +35,7 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   error_code prepare(const CallHeader& header, Encode encode_args, const void* args) noexcept;
   /// Copies a message that has been encoded elsewhere.
   void prepare(Octets message) noexcept;
-  /// The call is counted as a call of `procedure`, which outlives the client.
+  /// Counts the call as a call of `procedure`, which must outlive the client.
   void count_as(const ProcedureInfo& procedure) noexcept { procedure_ = &procedure; }
   /// Counts the result's member `status`, an error of the program unless it is 0. To be called only within the
   /// completion.

@@ -24,7 +24,7 @@ class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
   Payload copy_;
 };
 
-/// A decoded value of an rpcgen type, with all memory that it points to; its XDR routine frees both. Move-only. Empty
+/// A decoded value of an rpcgen type; owns all memory that the value points to. Move-only. Empty
 /// (all zero) when default-constructed or moved from. A move does not invalidate pointers obtained from the value.
 template <class T>
 class Decoded {

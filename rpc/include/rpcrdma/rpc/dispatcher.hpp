@@ -76,7 +76,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   struct Counters {
     std::uint64_t calls = 0;      ///< calls received
     std::uint64_t rejected = 0;   ///< calls answered without running a handler; duplicates are not counted
-    std::uint64_t discarded = 0;  ///< messages without an XID, or that are not calls; the transport answers them
+    std::uint64_t discarded = 0;  ///< messages that have no XID or are not calls; the transport answers them
     // Rejected calls by reason (RFC 5531 section 9):
     std::uint64_t rpc_mismatch = 0;           ///< the RPC version is not 2
     std::uint64_t bad_auth = 0;               ///< the credential or the verifier is refused

@@ -83,7 +83,7 @@ class RPCRDMA_EXPORT DuplicateCache {
     std::size_t bytes = 0;       ///< bytes of the kept replies, with overhead
     std::uint64_t replayed = 0;  ///< calls answered from the cache
     std::uint64_t attached = 0;  ///< calls that waited for an equal call in progress
-    std::uint64_t evicted = 0;   ///< replies dropped before max_age
+    std::uint64_t evicted = 0;   ///< replies dropped to keep within max_bytes
   };
   /// May be called on any thread.
   Counters counters() const;

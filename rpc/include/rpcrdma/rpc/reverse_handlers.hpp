@@ -15,8 +15,8 @@ namespace rpcrdma::rpc {
 
 /// Options of a client that serves calls of its server.
 struct ReverseHandlersOptions {
-  /// The maximum number of calls of the server in progress at once; 0, or a larger number, means
-  /// ConnectionOptions::reverse_credits.
+  /// The maximum number of calls of the server in progress at once, at most ConnectionOptions::reverse_credits; 0 means
+  /// that number.
   std::uint32_t credits = 0;
   /// Runs on the client's thread for each new connection, including the first. It usually makes the call that tells the
   /// server that it may send calls on this connection (RFC 8167 section 6). Handlers of an earlier connection may still

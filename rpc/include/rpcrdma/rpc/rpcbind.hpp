@@ -51,7 +51,7 @@ class RPCRDMA_EXPORT RpcbindRegistration {
   /// As add(), but first removes existing entries of the same programs, versions and netids, such as the entries of a
   /// server that was killed.
   RpcbindResult replace(const std::vector<RpcbindEntry>& entries);
-  /// Removes the entries, unless rpcbind does not answer.
+  /// Removes the entries if rpcbind answers.
   void remove() noexcept;
 
  private:

@@ -55,7 +55,7 @@ class ServerCall {
   std::uint32_t xid() const noexcept { return state_->header().xid; }
   /// The address and port of the caller. May be called on any thread.
   const fabric::Endpoint& peer() const noexcept { return state_->call().connection().peer; }
-  /// What log lines about this call are about: pass it to Log::about(). May be called on any thread.
+  /// The subject of log lines about this call, for Log::about(). May be called on any thread.
   LogSubject subject() const noexcept { return state_->call().connection().subject(xid()); }
   /// True if the call came over TCP, false over RDMA. May be called on any thread.
   bool over_tcp() const noexcept { return state_->call().over_tcp(); }

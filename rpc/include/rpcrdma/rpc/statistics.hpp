@@ -58,7 +58,7 @@ struct ProcedureReport {
   std::uint32_t version = 0;                        ///< program version
   std::uint32_t number = 0;                         ///< procedure number
   std::string_view name;                            ///< ProcedureInfo::name
-  const ProcedureStatistics* statistics = nullptr;  ///< valid as long as the dispatcher
+  const ProcedureStatistics* statistics = nullptr;  ///< valid as long as the dispatcher or client
 };
 
 }  // namespace rpcrdma::rpc

@@ -35,8 +35,8 @@ struct TcpServerOptions {
   std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for this time, while none of its calls is being served, is closed.
   std::chrono::seconds idle_timeout{360};
-  /// A connection that stops within a record, or does not read its replies, holds memory. It is closed after this time
-  /// (at most twice this time).
+  /// A connection that stops within a record, or does not read its replies, holds memory. It is closed after this time,
+  /// at the latest after twice this time.
   std::chrono::seconds stall_timeout{60};
   /// Replaces stall_timeout while other connections wait for memory that the connection holds.
   std::chrono::seconds pressed_timeout{5};
@@ -83,8 +83,8 @@ class RPCRDMA_EXPORT TcpServer {
   };
   /// May be called on any thread.
   virtual Counters counters() const noexcept = 0;
-  /// At most `most` connections of worker `index`: those that have sent the most calls, in descending order. Of their
-  /// Traffic, calls and bytes are known. Called on the thread of that worker.
+  /// At most `most` connections of worker `index`: those that have sent the most calls, in descending order. In their
+  /// Traffic, only calls and bytes are counted. Called on the thread of that worker.
   virtual std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const = 0;
 };
 

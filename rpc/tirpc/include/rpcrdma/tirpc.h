@@ -114,7 +114,7 @@ struct rpcrdma_svc_options {
   const char* listen;   /* "[FABRIC@]ADDRESS[:PORT]", default "0.0.0.0:0", a port that the system chooses. A wildcard
                            address takes the iwarp fabric; RDMA devices need an address of their own. */
   unsigned max_message; /* bytes of the longest call or reply that is served, default 64 MiB */
-  size_t memory;        /* bytes of registered memory at most, default four times max_message + 64 MiB */
+  size_t memory;        /* bytes of registered memory at most, default 4 * max_message + 64 MiB */
   unsigned credits;     /* calls that a client may have in flight, default 32 */
   rpcrdma_log_function log; /* NULL: no log */
   void* log_context;        /* passed to `log` */
@@ -125,7 +125,7 @@ struct rpcrdma_svc_options {
 };
 
 /* Creates a transport that listens at one address and serves all connections to it. It is registered with libtirpc, so
- * that svc_run() polls it beside any other transport. Register services with svc_reg(xprt, prog, vers, dispatch,
+ * that svc_run() polls it like any other transport. Register services with svc_reg(xprt, prog, vers, dispatch,
  * nconf), where nconf is NULL, or rpcrdma_svc_netconfig(xprt) to register with rpcbind as well. On failure returns
  * NULL, prints one line on standard error, as svc_vc_create() does, and sets errno.
  *

@@ -25,7 +25,7 @@ namespace rpcrdma::capture {
 struct AddressRange {
   boost::asio::ip::address address;  ///< IPv4 or IPv6
   unsigned bits = 0;                 ///< 0 to 32 for IPv4, 0 to 128 for IPv6
-  /// Whether `other` is in the range. An IPv6 address that maps an IPv4 address counts as that IPv4 address.
+  /// Whether `other` is in the range. An IPv4 range also contains the IPv4-mapped IPv6 addresses of its addresses.
   RPCRDMA_EXPORT bool contains(const boost::asio::ip::address& other) const noexcept;
 };
 

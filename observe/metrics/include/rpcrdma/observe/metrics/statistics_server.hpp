@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Serves statistics by HTTP: /metrics for Prometheus, /stats.json, /healthz, and a live page at /.
+// Serves statistics over HTTP: /metrics for Prometheus, /stats.json, /healthz, and a live page at /.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>

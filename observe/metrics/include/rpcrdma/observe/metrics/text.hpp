@@ -8,8 +8,8 @@
 
 namespace rpcrdma::observe {
 
-/// The text format of Prometheus, version 0.0.4: every value of `report` except the connections, and the use of the
-/// processor and of memory by this process. `version` is the program's.
+/// The values of `report` without the connections, and the use of the processor and of memory by this process, in the
+/// text format of Prometheus, version 0.0.4. `version` is the program's.
 std::string prometheus_text(const Report& report, std::string_view version);
 
 /// One JSON object, with the connections and with the buckets of the histograms. docs/observability.md describes it.

@@ -52,7 +52,7 @@ struct CaptureUse {
   std::uint64_t bytes = 0;    ///< bytes written to files
 };
 
-/// Most connections that a report lists.
+/// The maximum number of connections that a report lists.
 inline constexpr std::size_t kMostConnections = 64;
 
 /// A server's statistics since its start. A plain value: any thread may use a copy.
