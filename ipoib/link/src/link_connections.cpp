@@ -2,11 +2,11 @@
 // Operation: a peer's request is refused if it is malformed, the link does not know the peer's link-layer address, the
 // peer's Receive MTU has no room for a packet, the request crosses a request of this side and this side has the larger
 // address, or another request of the peer is being accepted. The first packet that needs a connection requests it.
-// Connections that no packet has used for a while are closed. Ownership: a connection that is over is destroyed from
-// the io_context, outside of its callbacks. Error handling: after a failure the link waits for a growing time before it
-// connects again. A rejected request may have crossed a request of the peer: packets wait for the peer's request, and
-// are dropped after a second rejection. If the peer reports that the requests crossed, this side waits as long as the
-// peer may need to connect.
+// Connections that no packet has used for a while are closed.
+// Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
+// Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
+// have crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If
+// the peer reports that the requests crossed, this side waits as long as the peer may need to connect.
 #include "link_state.hpp"
 
 namespace rpcrdma::ipoib {
@@ -24,7 +24,7 @@ const char* own_reason(Refusal refusal) noexcept {
   return "no reason";
 }
 
-/// The bytes of memory for the packets of one connection, in each direction.
+/// The bytes of memory for the packets of one connection, in each direction, within the limits of the depth.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
 /// The maximum number of peers, and of learnt peers with one address on the fabric.

@@ -5,9 +5,11 @@
 // Back-pressure: if the peer of a packet has no room, the packet is held. The device is not read until the peer has
 // room, its connection ends, or a limit is reached: LinkOptions::stall or, while several peers have packets, what the
 // peer has left of it (patience.hpp). At the limit the peer is stalled: packets for it are dropped until it has room,
-// so that it delays no other peer. Cutting: a packet that stands for several is kept in memory of its own. Its segments
-// are cut one after the other into the buffer of this link; each is then handled like any other packet. Error handling:
-// a packet that cannot be sent is counted and dropped; the stack receives an ICMP error where this is useful.
+// so that it delays no other peer.
+// Cutting: a packet that stands for several is kept in memory of its own. Its segments are cut one after the other into
+// the buffer of this link; each is then handled like any other packet.
+// Error handling: a packet that cannot be sent is counted and dropped; the stack receives an ICMP error where this is
+// useful.
 #include <algorithm>
 
 #include "link_state.hpp"

@@ -10,9 +10,10 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The thread looks for records this often, and at once if a ring is half full. It writes few records at a time, and
-/// more often if there are many: on the processor of a thread of the data path it must not run for long, because
-/// WaitPolicy takes that for a busy processor (WaitPolicy::kDisplaced), and stops polling.
+/// The thread looks for records at intervals between these two, and at once if a ring is half full. The more records
+/// there are, the shorter is the interval, so that it writes few at a time: on the processor of a thread of the data
+/// path it must not run for long, because WaitPolicy takes that for a busy processor (WaitPolicy::kDisplaced), and
+/// stops polling.
 constexpr std::chrono::microseconds kLongestInterval{20'000};
 constexpr std::chrono::microseconds kShortestInterval{500};
 constexpr std::uint64_t kAtOnce = 64 << 10;  // bytes

@@ -99,8 +99,8 @@ void put16(std::byte* at, std::size_t value) noexcept {
   at[1] = static_cast<std::byte>(value & 0xff);
 }
 
-/// Writes the headers of a segment, whose payload fills the rest of `packet` and has the sum `payload_sum`. Returns the
-/// place of the payload.
+/// Writes the headers of a segment, whose payload fills the rest of `packet` and has the sum `payload_sum`. Returns a
+/// Writer for the payload.
 Writer put_headers(Connection& connection, const TcpHeader& header, std::uint64_t payload_sum, MutableOctets packet) {
   SegmentHeaders& common = connection.headers[header.outbound ? 1 : 0];
   if (common.ip == 0) common = common_headers(connection, header.outbound);

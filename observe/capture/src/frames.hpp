@@ -23,7 +23,7 @@ struct TcpHeader {
 /// The size of a segment with `payload` bytes of payload, with its headers.
 std::size_t segment_size(const Connection& connection, const TcpHeader& header, std::size_t payload) noexcept;
 
-/// Writes a TCP segment with `payload` to `packet`, which has its size.
+/// Writes a TCP segment with `payload` to `packet`, of segment_size() bytes.
 void put_segment(Connection& connection, const TcpHeader& header, Octets payload, MutableOctets packet);
 
 /// As above, with one FPDU as the payload. Its CRC is 0: startup_frame() does not ask for CRCs.

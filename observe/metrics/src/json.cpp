@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <boost/json/src.hpp>  // compiled here: Debian's package of the library is not needed
+#include <boost/json/src.hpp>  // compiled here, so that libboost-json need not be linked
 #include <chrono>
 
 #include "process_use.hpp"

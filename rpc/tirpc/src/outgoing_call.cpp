@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The program's XDR routines run in the calling thread: when the transport asks for the message, they encode
-// the arguments into registered memory; when it delivers the reply, they decode the results where these have arrived.
+// the arguments into registered memory; when it delivers the reply, they decode the results in place.
 // Ownership. A waiting call lives on the stack of clnt_call(). A posted call owns its message, and is deleted when it
 // is over.
 // Errors. Every error becomes the clnt_stat that the TCP transport of libtirpc reports for it.

@@ -30,7 +30,7 @@ struct CallArgs {
   bool stable_opaques = false;
 };
 
-/// libtirpc's xdr_void(), which is declared without parameters, as an xdrproc_t.
+/// As libtirpc's xdr_void(), but with the parameters of an xdrproc_t.
 bool_t no_results(XDR*, ...);
 /// True if the results take no bytes.
 bool is_void(xdrproc_t routine) noexcept;

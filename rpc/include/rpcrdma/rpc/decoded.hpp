@@ -24,8 +24,8 @@ class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
   Payload copy_;
 };
 
-/// A decoded value of an rpcgen type; owns all memory that the value points to. Move-only. Empty
-/// (all zero) when default-constructed or moved from. A move does not invalidate pointers obtained from the value.
+/// A decoded value of an rpcgen type; owns all memory that the value points to. Move-only. Empty (all zero) when
+/// default-constructed or moved from. A move does not invalidate pointers obtained from the value.
 template <class T>
 class Decoded {
   static_assert(std::is_trivially_copyable_v<T>, "rpcgen makes plain structures");

@@ -13,7 +13,8 @@ namespace rpcrdma::rpc {
 
 /// A call of procedure P, to be answered exactly once, by reply() or reject().
 ///
-/// A ServerCall that is destroyed unanswered answers SYSTEM_ERR. Whether it then counts as run depends on its data:
+/// A ServerCall that is destroyed unanswered answers SYSTEM_ERR. Whether the procedure then counts as run depends on
+/// its bulk arguments:
 /// - Usually the procedure counts as run, and a repeated call receives the same answer.
 /// - If the first async_fetch(), or an async_reserve() before it, has failed, for example because the connection was
 ///   lost, the procedure counts as not run, and a repeated call is run.
@@ -97,9 +98,9 @@ class ServerCall {
   }
 
   /// Answers the call. Memory that `result` points to must stay valid and unchanged until `release` has run (on the
-  /// loop, with the outcome); `release` therefore usually owns it. A result that cannot be encoded, or for which memory
-  /// is missing, becomes SYSTEM_ERR. A result for which the client has not provided enough room becomes RDMA_ERROR with
-  /// ERR_CHUNK. May be called on any thread.
+  /// thread of context(), with the outcome); `release` therefore usually owns it. A result that cannot be encoded, or
+  /// for which memory is missing, becomes SYSTEM_ERR. A result for which the client has not provided enough room
+  /// becomes RDMA_ERROR with ERR_CHUNK. May be called on any thread.
   void reply(const Result& result, ReleaseHandler release = {}) {
     TypedServerCallState<P>* state = std::exchange(state_, nullptr);
     state->result = result;

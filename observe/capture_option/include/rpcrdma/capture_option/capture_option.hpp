@@ -21,7 +21,7 @@ CLI::Option* add_capture_option(CLI::App& app, std::optional<CaptureOptions>& wa
 /// The section of the help that describes the value of --capture.
 cli::Section help_section_of_capture();
 
-/// Starts what --capture asks for; null if it was not given.
+/// Opens the capture that --capture describes; null if the option was not given.
 boost::system::result<std::shared_ptr<Capture>, CaptureRefusal> open_capture(
     const std::optional<CaptureOptions>& wanted, Log log);
 
