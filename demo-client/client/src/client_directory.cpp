@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: READDIRPLUS or READDIR (RFC 1813 sections 3.3.16 and 3.3.17), one call for each page.
 // Ownership: entries are copied out of the reply.
-// Error handling: see client.hpp. A page without entries that is not the last one is malformed.
+// Error handling: see client.hpp. A page that does not advance the cookie and is not the last one is malformed.
 #include "client_impl.hpp"
 #include "rpcrdma/nfs/convert.hpp"
 

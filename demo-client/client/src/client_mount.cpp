@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: MNT (RFC 1813 section 5.2.1) over the RDMA connection, or over TCP if a port is given: not every server
 // has MOUNT on its RDMA port (RFC 8267 section 5.1). Ownership: the client caches handles of exports. A TCP connection
-// lives in the frame of its call. Error handling: mountstat3 is a nfs::Status; a server without the program is
+// lives in the frame of its call. Error handling: mountstat3 is an nfs::Status; a server without the program is
 // ClientError::no_mount_service.
 #include "client_impl.hpp"
 #include "rpcrdma/nfs/convert.hpp"
@@ -32,7 +32,7 @@ Task<FileHandle> ask_by_tcp(Client::Impl& impl, std::string path, Clock::time_po
   const auto requester = rpc::TcpRequester::make(impl.context, server);
   rpc::Client rpc(*requester, impl.context.get_executor(), {impl.rpc().credential(), impl.options.timeout});
   const Result<FileHandle> root = co_await ask(rpc, path, deadline);
-  // If MOUNT cannot be reached, the path may still be right.
+  // A system error would mean to PathResolver that the server does not export this path.
   if (!root && is_system_error(root.error())) co_return make_error_code(ClientError::mount_unreachable);
   co_return root;
 }

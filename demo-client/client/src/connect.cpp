@@ -55,8 +55,8 @@ asio::awaitable<void> add_links(Client::Impl& impl) {
     const auto reply = co_await call_once<rpc::nfs3::Null>(link->rpc, {}, options);
     if (!reply) {
       const error_code why = link->transport->last_error();
-      impl.options.log.warn("using {} of {} connections: {}", impl.links.size(), impl.options.connections,
-                            (why ? why : reply.error()).message());
+      impl.options.log.warn("could make only {} of {} connections to the server: {}", impl.links.size(),
+                            impl.options.connections, (why ? why : reply.error()).message());
       // Destroys the link later, because this coroutine runs in the completion of a call of the link.
       asio::post(impl.context, [link = std::move(link)] {});
       co_return;

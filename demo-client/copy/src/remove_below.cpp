@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxRemoveDepth = 4096;
 
-/// How many times a page may name the same entries again: a listing may be outdated, and other clients may create the
-/// entries again.
+/// The number of repetitions of a page at which the walk fails. Fewer are normal: a listing may be outdated, and other
+/// clients may create the entries again.
 constexpr int kMaxRepeats = 3;
 
 /// The handle of a directory that is gone is stale; some servers answer NOENT if it is removed during the listing.

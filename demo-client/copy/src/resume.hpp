@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Marks by which an interrupted transfer is recognized. A file of more than one stride is marked while it is being
-// copied:
+// Marks by which an interrupted transfer is recognized. With CopyOptions::resume, a file of more than one stride is
+// marked while it is being copied:
 // - the sticky bit, which has no meaning on a file;
 // - no write permission, so that other programs cannot open it for writing; a chmod that permits writing removes the
 //   mark;
@@ -17,8 +17,8 @@ inline constexpr std::uint32_t kWriteBits = 0222;
 constexpr bool is_marked(std::uint32_t mode) noexcept { return (mode & (kUnfinished | kWriteBits)) == kUnfinished; }
 /// The attributes that mark the target of a copy of `source`; `mode` is its mode without the mark.
 SetAttributes mark_of(const Attributes& source, std::uint32_t mode) noexcept;
-/// The permission bits of `target` without its mark, if it has one. If it is the mark of another source, the
-/// earlier write permissions are unknown, and only the owner gets write permission.
+/// The permission bits of `target` without its mark, if it has one. If the mark is that of another source, the earlier
+/// write permissions are unknown, and only the owner gets write permission.
 std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) noexcept;
 /// True if the attributes of `target` are those of a finished copy of `source`.
 bool is_copy(const Attributes& source, const Attributes& target) noexcept;

@@ -20,7 +20,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Memory exports may use half of the machine's memory.
+/// The file data of memory exports may use half of the machine's memory.
 std::size_t memory_budget() {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long size = ::sysconf(_SC_PAGESIZE);
@@ -43,8 +43,7 @@ void warn_if_descriptors_are_few(const Options& options, const Log& log) {
   const rlim_t wanted = transports * options.max_connections + kOtherDescriptors;
   if (limit.rlim_cur >= wanted) return;
   log.warn(
-      "the limit of open files is {}, but max-connections {} may need {}: when they run out, new connections wait; "
-      "raise "
+      "the limit of open files is {}, but max-connections {} may need {}: at the limit, new connections wait; raise "
       "the limit (ulimit -Hn, LimitNOFILE of the unit) or lower max-connections",
       limit.rlim_cur, options.max_connections, wanted);
 }
@@ -89,8 +88,8 @@ Checked<void> Daemon::start() {
   if (auto listens = listen_rdma(); !listens) return listens;
   if (auto listens = listen_tcp(); !listens) return listens;
   if (auto listens = listen_metrics(); !listens) return listens;
-  // Called before the registration with rpcbind: a signal that arrives meanwhile waits for run(), which ends with the
-  // removal of the registration.
+  // Called before the registration with rpcbind: if SIGTERM or SIGINT arrives meanwhile, run() removes the registration
+  // and returns.
   catch_signals();
   // This blocks only this thread: the event loops serve calls while rpcbind is slow to answer.
   if (!options_.rpcbind) return {};
@@ -167,7 +166,7 @@ constexpr std::size_t kLeastPool = 2 * std::size_t{kMaxTransfer};
 constexpr std::size_t kUsualConnections = 1024;
 constexpr std::size_t kFirstReceives = 8;
 
-/// Divides the limit of locked memory by the largest possible number of fabrics: one for each worker and listener.
+/// Divides the limit of locked memory by the largest possible number of fabrics: one for each listener in each thread.
 memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilities) const {
   memory::PoolOptions wanted;
   const std::size_t connections = std::max<std::size_t>(options_.max_connections, kUsualConnections);

@@ -32,7 +32,7 @@ Checked<void> Daemon::reread_exports() {
   log_.info("{}: read again: now serving {} exports, those of the command line included", options_.config.string(),
             options_.exports.size());
   if (file->settings != options_.settings)
-    log_.warn("{}: settings outside of [[export]] take effect after a restart", options_.config.string());
+    log_.warn("{}: the changed settings outside of [[export]] take effect after a restart", options_.config.string());
   // A loop without calls would keep removed exports open.
   for (const auto& group : groups_)
     for (const auto& worker : group->workers)

@@ -16,7 +16,7 @@ namespace {
 constexpr int kKept[] = {
     CAP_SETUID,          CAP_SETGID,                          // act as the caller
     CAP_DAC_READ_SEARCH,                                      // open by handle
-    CAP_DAC_OVERRIDE,    CAP_CHOWN,  CAP_FOWNER, CAP_FSETID,  // serve root of clients that an export trusts
+    CAP_DAC_OVERRIDE,    CAP_CHOWN,  CAP_FOWNER, CAP_FSETID,  // serve root on clients that an export trusts
     CAP_SYS_RESOURCE,                                         // exceed quotas for root
     CAP_IPC_LOCK,                                             // register memory with a device
 };

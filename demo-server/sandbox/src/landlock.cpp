@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Landlock limits the folders in which the process opens, makes and removes files, and the TCP ports that it binds and
-// connects to. Its system calls have no functions in the C library, and its header is older than some of its
-// rights.
+// connects to. The C library has no functions for its system calls, and older versions of its header lack some of
+// the rights.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -105,8 +105,8 @@ class Ruleset {
   int failed_ = 0;
 };
 
-/// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the plug-in and its libraries. Names
-/// directories instead of files, because an RDMA device may come back under other names.
+/// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the verbs plug-in and its libraries.
+/// Names directories instead of files, because an RDMA device may come back under other names.
 void allow_libraries(Ruleset& rules) {
   for (const char* path : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime",
                            "/etc/netconfig", "/etc/libibverbs.d", "/etc/rdma", "/etc/ssl/openssl.cnf"})

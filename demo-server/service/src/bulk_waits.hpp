@@ -11,7 +11,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// Calls that wait for the bulk budget. A call that has waited for kPatience is answered with NFS3ERR_JUKEBOX: its
+/// Listings that wait for the bulk budget. A call that has waited for kPatience is answered with NFS3ERR_JUKEBOX: its
 /// client then knows that the server is alive, and tries again later. Used by one thread; destroy it while its context
 /// does not run.
 class BulkWaits {

@@ -107,7 +107,7 @@ MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, cons
   a.type = type;
   a.fileid = number;
   a.links = type == FileType::directory ? 2 : 1;
-  // As in mkdir(2): a directory inherits the set-id bits; a request cannot set them.
+  // As in mkdir(2): a request cannot set the set-id bits of a directory, which inherits its parent's set-group-id bit.
   a.mode = attributes.mode.value_or(type == FileType::directory ? 0755 : 0644) &
            (type == FileType::directory ? 01777u : 07777u);
   if (type == FileType::symlink) a.mode = 0777;
@@ -139,7 +139,7 @@ Status MemoryFileSystem::resize(const Caller& caller, MemoryNode& node, std::uin
 void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   Attributes& a = node.fixed;
   if (changes.uid || changes.gid) {
-    // As in chown(2), a change of owner clears the set-id bits, which the old owner has set.
+    // As in chown(2), a change of owner or group clears the set-id bits, which the old owner set.
     if (a.type != FileType::directory) strip_set_ids(caller, a);
     a.uid = changes.uid.value_or(a.uid);
     a.gid = changes.gid.value_or(a.gid);

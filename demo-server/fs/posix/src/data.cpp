@@ -150,7 +150,7 @@ ChangeResult PosixFileSystem::commit(const Caller& caller, const NodeKey& node, 
   if (!file) return {file.error(), {{}, attributes(node).attributes}};
   const auto before = check_open(caller, node, Use::write, *file);
   if (!before) return {before.error(), {}};
-  // Synchronizes more than the requested range, which is allowed, because size and times must be stable as well.
+  // Synchronizes the whole file, not only the requested range, because size and times must be stable as well.
   WriteBack& back = *(*file)->back;
   ChangeResult result{back.sync((*file)->fd.get(), Stable::file_sync, back.failures()), {}};
   if (const auto after = stat_fd((*file)->fd.get())) result.wcc = {wcc_of(before->attributes), after->attributes};

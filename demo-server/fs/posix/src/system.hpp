@@ -30,8 +30,9 @@ struct NodeStat {
 };
 /// Attributes of an open descriptor, O_PATH included.
 StatusOr<NodeStat> stat_fd(int fd) noexcept;
-/// Attributes of `name` in `directory`, which may be the name of a symbolic link; Status::acces for another mount.
-/// Status::notsupp if the kernel (before 5.8) does not tell whether it is one. `flags`: additional flags of statx(2).
+/// Attributes of `name` in `directory`, which may be the name of a symbolic link. Status::acces if another mount begins
+/// there; Status::notsupp if the kernel (before 5.8) does not tell whether one does. `flags`: additional flags of
+/// statx(2).
 StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noexcept;
 inline bool is_directory(const NodeStat& s) noexcept { return s.attributes.type == FileType::directory; }
 inline ObjectId id_of(const NodeStat& s) noexcept { return {s.attributes.fileid, s.device}; }
@@ -40,7 +41,7 @@ inline bool same_object(const NodeStat& a, const NodeStat& b) noexcept {
 }
 
 /// Opens one component below `directory`, O_PATH, without following a symbolic link or leaving the mount: Status::acces
-/// for another file system.
+/// if another mount begins there.
 StatusOr<Fd> open_component(int directory, std::string_view name);
 /// As open_component(), but never blocks: returns nothing unless the kernel's cache contains the name, or the fact that
 /// the name does not exist.

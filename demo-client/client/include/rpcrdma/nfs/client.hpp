@@ -31,9 +31,9 @@ struct ClientOptions {
   fabric::OpenOptions fabric;
   transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
   std::chrono::milliseconds timeout{60000};                          ///< for each operation, including reconnecting
-  /// How long a server that has never answered may refuse connections; at most `timeout`.
+  /// How long Client::connect() tries a server that cannot be reached; at most `timeout`.
   std::chrono::milliseconds first_connect{10000};
-  std::optional<std::uint32_t> uid;  ///< uid in AUTH_SYS; if absent, the uid of the process
+  std::optional<std::uint32_t> uid;  ///< with `gid`: the ids in AUTH_SYS; if either is absent, those of the process
   std::optional<std::uint32_t> gid;
   std::optional<std::uint16_t> mount_port;             ///< MOUNT over TCP on this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
@@ -52,8 +52,8 @@ class Client {
   /// Connects to one address over a fabric that the caller has opened; options.fabric is ignored.
   static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                     ClientOptions options);
-  /// Ends the connection at once, without an orderly close. If this runs on the io_context's thread, the connection
-  /// ends a moment later, so that a client may be destroyed inside its own completions.
+  /// Ends the connection without an orderly close: at once or, if this runs on the io_context's thread, after the
+  /// current handler. A client may thus be destroyed inside its own completions.
   ~Client();
   /// Closes the connection in an orderly way and waits at most `limit` for its end. Requires that no operation is
   /// outstanding; start none afterwards.
@@ -115,11 +115,11 @@ class Client {
     Position next;
     bool end = false;
   };
-  /// Reads entries from `from` on, as many as fit one reply; with `attributes`, by READDIRPLUS if the server supports
-  /// it. A page that makes no progress is ClientError::malformed_reply. DirectoryReader reads all pages.
+  /// Reads entries from `from` on, as many as fit into one reply; with `attributes`, by READDIRPLUS if the server
+  /// supports it. A page that makes no progress is ClientError::malformed_reply. DirectoryReader reads all pages.
   Task<Page> read_directory(FileHandle directory, Position from, bool attributes);
 
-  /// The sizes to use in READ, WRITE and READDIR: those that the server prefers, at most 1 MiB. Fetched once.
+  /// The sizes to use in READ and WRITE: those that the server prefers, at most 1 MiB. Fetched once.
   Task<Limits> limits(FileHandle root);
   Task<Statistics> space(FileHandle root);
 

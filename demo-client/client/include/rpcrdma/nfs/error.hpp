@@ -20,8 +20,8 @@ error_code make_error_code(ClientError e) noexcept;
 /// True for an errno of the local system.
 bool is_system_error(const error_code& ec) noexcept;
 
-/// True for an error of one file, after which work on other files can continue: a status from the server, or an error
-/// of the local system. False if the server cannot be reached.
+/// True for an error of one file, after which work on other files can continue: a status from the server, an error of
+/// the local system, or a ClientError that does not concern MOUNT. False if the server cannot be reached.
 bool is_file_error(const error_code& ec) noexcept;
 
 }  // namespace rpcrdma::nfs

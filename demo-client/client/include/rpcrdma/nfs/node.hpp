@@ -23,7 +23,7 @@ struct DirectoryEntry {
   std::optional<FileHandle> handle;
 };
 
-/// True if `name` can name an entry of a directory: not empty, not "." or "..", without '/' and NUL. Check every name
+/// True if `name` can name an entry of a directory: not empty, not "." or "..", without '/' or NUL. Check every name
 /// from a server before using it locally.
 bool is_plain_name(std::string_view name) noexcept;
 

@@ -12,11 +12,12 @@ namespace rpcrdma::nfs {
 /// [8267-6.3-b] The port of NFS over RDMA (RFC 8267 section 6.3).
 inline constexpr std::uint16_t kDefaultPort = 20049;
 
-/// A server and a path on it. The path begins with the name of the export; MOUNT decides how many components form it.
+/// A server and a path on it. The path begins with the name of the export; MOUNT decides how many components this name
+/// has.
 struct Url {
   std::string host;  ///< name or address, without brackets
   std::uint16_t port = kDefaultPort;
-  std::vector<std::string> path;  ///< components, unescaped; none is empty, ".", ".." or contains '/' or NUL
+  std::vector<std::string> path;  ///< components, unescaped; none is empty, "." or "..", or contains '/' or NUL
 
   /// The URL as text, with escapes where needed.
   std::string text() const;

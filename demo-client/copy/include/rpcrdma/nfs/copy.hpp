@@ -36,7 +36,8 @@ struct CopyOptions {
   std::size_t buffers = 24;  ///< pieces of all files in flight
   std::size_t files = 16;    ///< files of a tree in flight
   std::size_t walkers = 8;   ///< directories of a tree read at once
-  /// Resumes an interrupted transfer: skips files that are complete (same size and time).
+  /// Marks large files so that they can be resumed; resumes an interrupted transfer: skips files that are complete
+  /// (same size and time).
   bool resume = false;
   /// A transfer resumes at a multiple of this: all bytes before a multiple are committed before any byte after it is
   /// transferred.
@@ -53,8 +54,8 @@ class Copier {
   Task<void> download(FileHandle from, std::uint64_t size, const Fd& to, std::uint64_t start = 0);
 
   /// Makes the file `to` a copy of `from`, which has the attributes `source`: from the start or, to resume, from the
-  /// position where an earlier copy of the same file was interrupted. Then sets the attributes `final`. A large file is
-  /// marked while it is being copied.
+  /// position where an earlier copy of the same file was interrupted. Then sets the attributes `final`. With
+  /// CopyOptions::resume, a large file is marked while it is being copied.
   Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Fd& to, SetAttributes final);
   /// Unless `to` is empty, checks that `from` can be read, so that a copy that must fail does not overwrite data.
@@ -62,10 +63,10 @@ class Copier {
   /// Writes a file to a pipe or terminal in order.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
 
-  /// Copies the directory `from` to the directory `name` of `to`, created if it does not exist; without a name, copies
-  /// the contents of `from` into `to`. Overwrites existing files and merges directories. Keeps permission bits and
-  /// times, but not set-id bits; copies symbolic links as links; reports other kinds of files as problems. An error as
-  /// the result means that the connection to the server was lost.
+  /// Copies the directory `from` to the directory `name` in `to`, which is created if it does not exist; without a
+  /// name, copies the contents of `from` into `to`. Overwrites existing files and merges directories. Keeps permission
+  /// bits and times, but not set-id bits; copies symbolic links as links; reports other kinds of files as problems. The
+  /// result is an error only if it prevents the copy of all further files, such as a lost connection.
   Task<void> upload_tree(LocalDirectory from, FileHandle to, std::string name);
   /// As upload_tree(), from the server. Never writes outside `to`, whatever names the server sends.
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);

@@ -21,8 +21,8 @@ constexpr long kXfsMagic = 0x58465342;  // XFS_SUPER_MAGIC, which <linux/magic.h
 /// The suffix that the kernel appends to the path of a name that has been removed.
 constexpr std::string_view kDeleted = " (deleted)";
 
-/// True if a change at `now` or later gives an object another ctime. Clocks of file systems advance every 10 ms or more
-/// often, but some store whole seconds.
+/// True if a change at `now` or later gives the object another ctime than `ctime`. The clocks of file systems advance
+/// at least every 10 ms, but some file systems store whole seconds.
 bool is_settled(const Time& ctime, const Time& now) noexcept {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const std::int64_t margin = ctime.nanoseconds == 0 ? 2 * kSecond : kSecond / 20;

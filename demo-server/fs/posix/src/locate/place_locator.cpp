@@ -191,8 +191,8 @@ class PlaceLocator final : public Locator {
     }
   }
 
-  /// Adds a place. An object with several names has several places; a new one replaces the one that was seen longest
-  /// ago.
+  /// Adds a place. Keeps at most as many places as the object has names, and at most kMaxPlaces: drops those that were
+  /// added first.
   std::optional<PlaceStore::Entry> remember(const NodeStat& stat, const PlaceStore::Place& place) {
     const ObjectId id = id_of(stat);
     const auto known = store_.find(id);

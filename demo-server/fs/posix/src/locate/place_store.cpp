@@ -30,7 +30,7 @@ constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr std::size_t kMapPerEntry = 1024;
 constexpr int kEvictionTries = 64;  // entries examined to find one that is not a directory
 // The key of the record with the state of the file: "1" if it was closed, "1" and the boot id while it is open. The
-// length of this key differs from that of entries.
+// keys of entries have another length.
 constexpr std::string_view kState = "state";
 constexpr std::string_view kClosed = "1";
 constexpr int kNotClosed = EUCLEAN;
@@ -390,7 +390,8 @@ void PlaceStore::continue_in_memory() {
   if (opened)
     database_ = std::move(*opened);
   else
-    log_.error("{}: cannot keep the places of files in memory: {}", file_.string(), opened.error().text());
+    log_.error("{}: cannot keep the places of files in memory: {}; only the root of the export has a valid file handle",
+               file_.string(), opened.error().text());
 }
 
 template <class Change>

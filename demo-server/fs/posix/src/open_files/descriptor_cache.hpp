@@ -22,7 +22,7 @@ struct OpenFile {
   ObjectId id;
   bool readable = false;
   bool writable = false;
-  // The permissions of the file when it was opened. The rights they granted last until the permissions change.
+  // The permissions of the file when it was opened. The user's rights stay valid until the permissions change.
   std::uint32_t mode = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
@@ -35,8 +35,8 @@ struct OpenFile {
   }
 };
 
-/// Keeps the descriptors of recently used files, by file and user, so that an I/O is one system call. Bounded: evicts
-/// the least recently used. Synchronized.
+/// Keeps the descriptors of recently used files, by file and user, so that an I/O need not open its file. Bounded:
+/// evicts the least recently used. Synchronized.
 class DescriptorCache {
  public:
   using Clock = std::chrono::steady_clock;

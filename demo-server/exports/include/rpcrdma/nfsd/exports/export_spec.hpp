@@ -30,7 +30,7 @@ struct ExportPolicy {
 
 struct ExportSpec : ExportPolicy {
   bool memory = false;
-  std::uint64_t size = 0;  ///< limit in bytes for the data of a memory export; 0: only the limit for all memory exports
+  std::uint64_t size = 0;  ///< limit in bytes of a memory export; 0: only the limit for all memory exports
   std::string directory;   ///< the exported directory; empty for a memory export
   std::string name;        ///< begins with '/'
   std::string origin;      ///< where the export is configured, for messages: "--export", or FILE:LINE

@@ -40,7 +40,7 @@ using ExportList = std::vector<ExportPtr>;
 /// The exports of a server. Synchronized. Must outlive the exports, which calls in progress share.
 class ExportTable {
  public:
-  /// All memory exports together hold at most `memory_bytes`.
+  /// The file data of all memory exports together takes at most `memory_bytes` (see PageStore).
   explicit ExportTable(std::size_t memory_bytes) : memory_bytes_(memory_bytes) {}
 
   /// Opens the export that `spec` describes, and adds it. Refused if it cannot be opened, or if its name is taken.

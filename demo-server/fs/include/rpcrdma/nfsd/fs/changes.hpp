@@ -4,7 +4,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// Status::inval if a time is invalid. Used for CREATE of a new object and for SETATTR.
+/// Status::inval if a time is invalid. Used for new objects and for SETATTR.
 Status check_times(const SetAttributes& changes) noexcept;
 
 /// Checks a SETATTR of an object of type `type`: only regular files have a size (else Status::isdir or Status::inval),

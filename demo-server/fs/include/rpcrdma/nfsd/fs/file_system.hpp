@@ -122,7 +122,7 @@ class FileSystem {
   virtual void tidy() {}
 
   // A method named NAME_at_once gives the same answer as NAME, but never blocks: it returns nothing if it needs data
-  // that is not in memory. If blocking() returns true, call it on a thread that must not block.
+  // that is not in memory. If blocking() returns true, a thread that must not block calls NAME_at_once.
 
   virtual AttributesResult attributes(const NodeKey& node) = 0;
   virtual std::optional<AttributesResult> attributes_at_once(const NodeKey&) { return std::nullopt; }

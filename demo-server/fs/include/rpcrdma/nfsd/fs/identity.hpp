@@ -39,7 +39,8 @@ struct SquashPolicy {
 };
 
 /// The identity of `claimed` on an export with `policy`. In every mode, kNone becomes the anonymous id, and an
-/// anonymous id of kNone becomes kNobody: the result never holds kNone. An anonymous user is in no group but its own.
+/// anonymous id of kNone becomes kNobody: the result never holds kNone. In mode `all`, and without a uid, the result is
+/// in no group but the anonymous one.
 Identity squashed(const Identity& claimed, const SquashPolicy& policy);
 
 }  // namespace rpcrdma::nfsd

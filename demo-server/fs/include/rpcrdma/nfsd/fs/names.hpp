@@ -11,7 +11,7 @@ inline constexpr std::size_t kMaxName = 255;
 /// Longest target of a symbolic link, in bytes (PATH_MAX of Linux, without its NUL).
 inline constexpr std::size_t kMaxTarget = 4095;
 
-/// Checks that a directory could hold `name`: one component, not empty, without '/' and NUL (else Status::acces), of at
+/// Checks that a directory could hold `name`: one component, not empty, without '/' or NUL (else Status::acces), of at
 /// most 255 bytes (else Status::nametoolong). Accepts "." and "..".
 Status check_component(std::string_view name) noexcept;
 inline bool is_dot(std::string_view name) noexcept { return name == "."; }

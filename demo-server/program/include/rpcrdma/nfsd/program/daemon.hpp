@@ -33,8 +33,8 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Opens the exports and listens. Signals that arrive afterwards wait for run(). Refused if anything that the options
-  /// request is not available.
+  /// Opens the exports and listens. A signal that arrives afterwards takes full effect in run(). Refused if anything
+  /// that the options request is not available.
   Checked<void> start();
   /// The line that announces that the server is ready, without a line feed. Call it after start().
   std::string ready_line() const;
@@ -43,7 +43,7 @@ class Daemon {
   int run();
 
  private:
-  /// Listeners that share a fabric, and the workers on that fabric, one for each thread.
+  /// Listeners that share workers, and these workers, one for each thread.
   struct Group {
     std::string key;
     std::vector<std::unique_ptr<FabricWorker>> workers;

@@ -15,7 +15,7 @@ namespace rpcrdma::nfsd {
 enum class SandboxMode : std::uint8_t {
   off,     ///< changes nothing
   log,     ///< as `on`, but the kernel logs and executes the system calls that `on` refuses
-  on,      ///< fewer capabilities, filtered system calls, only the TCP ports of SandboxNeeds; as far as the kernel can
+  on,      ///< fewer capabilities, filtered system calls, only the TCP ports of SandboxNeeds, if the kernel has them
   strict,  ///< as `on`, and only the files of SandboxNeeds; fails if the kernel lacks a part
 };
 
@@ -32,13 +32,14 @@ struct SandboxNeeds {
 };
 
 /// Puts the calling thread, and all threads that it starts later, into the sandbox for the life of the process. Call it
-/// before the process has a second thread. A part that the kernel does not have is logged, and left out in modes other
-/// than `strict`.
+/// before the process has a second thread. A part that the kernel does not have is logged and left out; in
+/// mode `strict` the call fails instead.
 ///
-/// Capabilities: keeps those to act as callers, to access files, to lock memory and, if a port below 1024 is needed, to
-/// bind it; the process and its children never gain others. System calls: permits those that the server and its
-/// libraries make; all others fail with ENOSYS. Builds with a sanitizer filter no system calls. Network and files: uses
-/// Landlock, which needs Linux 6.7 for the network and Linux 5.19 for files.
+/// Capabilities: keeps those to act as callers, to access files, to exceed quotas for root, to lock memory and, if
+/// needed, to make device files and to bind ports below 1024; the process and its children never gain others. System
+/// calls: permits those that the server and its libraries make; all others fail with ENOSYS. Builds with a sanitizer
+/// filter no system calls. Network and files: uses Landlock, which needs Linux 6.7 for the network and Linux 5.19 for
+/// files.
 Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const Log& log);
 
 /// False in builds with a sanitizer.
