@@ -55,7 +55,7 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv);
 
 /// "10", "4K", "2M", "1G", "1T" (powers of 1024).
 std::optional<std::uint64_t> parse_size(std::string_view text);
-/// Up to four octal digits.
+/// Parses an octal number, at most 7777.
 std::optional<std::uint32_t> parse_mode(std::string_view text);
 
 }  // namespace rpcrdma::commands

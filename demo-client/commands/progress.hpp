@@ -17,7 +17,8 @@ std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t
 /// The summary of a transfer in one line; MB are millions of bytes. `kept` bytes had been transferred before.
 std::string summary_line(std::uint64_t files, std::uint64_t moved, std::uint64_t kept, double seconds);
 
-/// Counts a transfer, and draws the bar on standard error a few times a second if standard error is a terminal.
+/// Counts the files and bytes of a transfer, and draws the bar on standard error a few times a second if standard error
+/// is a terminal.
 class Progress {
  public:
   Progress();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: directories are read page by page, so that memory does not grow with the directory. The files of a page
 // are copied concurrently. A subdirectory is copied concurrently if a walker is free, else by its parent. An entry
-// whose type the page lacks is looked up with the files; if it is a directory it is copied after them, because a
-// directory that kept a file's permit would wait for the files below it. A directory gets its final mode and times when
-// everything below it is done. Ownership: each directory's frame holds its descriptor and its page, and waits for the
-// children that use them. Error handling: see TreeWalk. The server's names are checked before they reach a system call,
-// and no local symbolic link is followed.
+// whose type the page lacks is looked up while the files are copied; a directory among these entries is copied after
+// the files, because a directory that kept a file's permit would wait for the files below it. A directory gets its
+// final mode and times when everything below it is done. Ownership: each directory's frame holds its descriptor and its
+// page, and waits for the children that use them. Error handling: see TreeWalk. The server's names are checked before
+// they reach a system call, and no local symbolic link is followed.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "rpcrdma/nfs/directory.hpp"

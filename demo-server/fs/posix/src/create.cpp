@@ -270,7 +270,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
   if (const Status s = check_new_name(name); s != Status::ok) return s;
   auto made = create_new(caller, directory, name, how, unsettled);
   if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
-  // A repeated EXCLUSIVE request may find a file that the first one had not brought to the disk before a crash.
+  // A repeated EXCLUSIVE request may find a file that was not yet on the disk when the server crashed.
   return open_existing(caller, directory, name, how, unsettled);
 }
 

@@ -82,7 +82,7 @@ class Group {
   std::exception_ptr thrown_;
 };
 
-/// A bounded number of permits. A Permit is returned by its destructor; the Permits object must outlive it.
+/// A bounded number of permits. Destroying a Permit frees it for another coroutine. The Permits object must outlive it.
 class Permits {
  public:
   class Permit {

@@ -28,7 +28,7 @@ Result<Fd> open_to_write(const std::string& path, std::uint32_t mode, bool cut =
 Result<Attributes> local_attributes(const std::string& path, bool follow);
 Result<Attributes> local_attributes(const Fd& file);
 
-/// Reads until `into` is full or the file ends; returns the bytes read.
+/// Reads until `into` is full or the file ends; returns the number of bytes read.
 Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> into);
 Result<void> write_at(const Fd& file, std::uint64_t offset, std::span<const std::byte> from);
 /// Writes to a pipe or terminal, or to a file at its current position.

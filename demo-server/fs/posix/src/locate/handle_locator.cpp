@@ -160,7 +160,9 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
   if (shows_a_part(root, mount_id)) {
     places = make_place_locator(root, file, max_places, log);
     if (places == nullptr) return nullptr;
-    log.debug("the export is a part of a file system: names are stored in addition to kernel file handles");
+    log.debug(
+        "{}: stores places in addition to kernel file handles, as the export is on a mount of a part of a file system",
+        file.string());
   }
   auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));
   const auto key = locator->key_of(root, {}, {}, {});

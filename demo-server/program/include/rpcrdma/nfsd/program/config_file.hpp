@@ -11,8 +11,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The settings of a configuration file without its exports: checked, and spelled as on the command line. An empty
-/// string stands for a setting that the file does not have.
+/// The settings of a configuration file without its exports: checked, and spelled as on the command line. Those that
+/// the file does not have are empty.
 struct Settings {
   std::vector<std::string> listens;
   std::vector<std::string> tcp_listens;
@@ -40,8 +40,8 @@ struct ConfigFile {
   std::vector<ExportSpec> exports;
 };
 
-/// Reads and checks the whole file. Refused with `FILE:LINE: REASON` if the file cannot be read, is not
-/// TOML, or has an unknown key or a bad value.
+/// Reads and checks the whole file. Refused with `FILE: REASON` if it cannot be read, and with `FILE:LINE: REASON` if
+/// it is not TOML, or has an unknown key or a bad value.
 Checked<ConfigFile> read_config(const std::filesystem::path& file);
 
 /// As read_config(), for the content of a file; `name` is FILE in the refusal.

@@ -32,8 +32,8 @@ class IoPool {
   IoPool(const IoPool&) = delete;
   IoPool& operator=(const IoPool&) = delete;
 
-  /// Jobs start in the order of submission. May be called on any thread, but not after join(). The queue holds no more
-  /// jobs than calls in progress, which credits bound.
+  /// Jobs start in the order of submission. May be called on any thread, but not after join(). The queue has no
+  /// limit of its own: a call in progress has at most one job, and the transports bound the calls.
   void submit(Job job);
   /// Runs the submitted jobs, then ends the threads.
   void join();

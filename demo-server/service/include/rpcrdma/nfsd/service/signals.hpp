@@ -4,7 +4,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// Blocks external signals in this thread and in the threads that it creates from now on. Returns the previous mask.
+/// Blocks SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2 in this thread and in the threads that it creates from now on.
+/// Returns the previous mask.
 inline sigset_t block_external_signals() noexcept {
   sigset_t outside;
   sigset_t before;
@@ -14,10 +15,10 @@ inline sigset_t block_external_signals() noexcept {
   return before;
 }
 
-/// While this object exists, blocks external signals in its thread; threads that this thread creates meanwhile block
-/// them for as long as they live. Use it to create threads that may hang in a system call: the kernel delivers a signal
-/// to one thread, and a signal to a thread that hangs would wait. A new thread that blocked signals itself could
-/// receive a signal before it blocks them.
+/// While this object exists, its thread blocks the signals of block_external_signals(); threads that this thread
+/// creates meanwhile block them for as long as they live. Use it to create threads that may hang in a system call: the
+/// kernel delivers a signal to one thread, and a signal to a thread that hangs would wait. A new thread that blocked
+/// signals itself could receive a signal before it blocks them.
 class ExternalSignalsBlocked {
  public:
   ExternalSignalsBlocked() noexcept = default;

@@ -11,7 +11,7 @@ namespace rpcrdma::nfsd {
 
 struct PosixOptions {
   std::filesystem::path root;
-  /// The file that stores the place (directory and name) of each object if the kernel provides no file handles; if
+  /// The file that stores the place (directory and name) of each object where kernel file handles do not suffice; if
   /// empty, places are kept in memory.
   std::filesystem::path hint_file;
   std::size_t max_hints = std::size_t{1} << 20;  ///< objects whose places are kept
