@@ -81,8 +81,8 @@ RMDIR3res rmdir(const Request<nfs3::Rmdir>& request) {
   return result;
 }
 
-/// The node of the second directory of RENAME and LINK, which must be on the same export as the first. (If it is not,
-/// resolve() finds the error to report.)
+/// The node of the target directory of RENAME and LINK, which must be on the export of the call's first handle. If it
+/// is not, resolve() finds the error to report.
 template <class P>
 boost::system::result<NodeKey, Status> second_directory(const Request<P>& request, const nfs_fh3& handle) {
   const auto decoded = request.codec.decode(handle.octets());
