@@ -69,7 +69,7 @@ class Client {
   /// The version of RPC-over-RDMA, and the transport characteristics of both sides.
   transport::Characteristics characteristics() const noexcept;
 
-  /// Asks MOUNT version 3 for the handle of the export `path`; caches the answer.
+  /// Asks MOUNT version 3 for the handle of the export `path`; caches the handle.
   Task<FileHandle> mount(std::string path);
 
   Task<void> null();

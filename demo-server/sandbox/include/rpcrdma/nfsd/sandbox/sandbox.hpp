@@ -15,7 +15,7 @@ namespace rpcrdma::nfsd {
 enum class SandboxMode : std::uint8_t {
   off,     ///< changes nothing
   log,     ///< as `on`, but the kernel logs and executes the system calls that `on` refuses
-  on,      ///< fewer capabilities, filtered system calls, only the TCP ports of SandboxNeeds, if the kernel has them
+  on,      ///< fewer capabilities, filtered system calls, only the needed TCP ports; leaves out what the kernel lacks
   strict,  ///< as `on`, and only the files of SandboxNeeds; fails if the kernel lacks a part
 };
 
@@ -32,8 +32,8 @@ struct SandboxNeeds {
 };
 
 /// Puts the calling thread, and all threads that it starts later, into the sandbox for the life of the process. Call it
-/// before the process has a second thread. A part that the kernel does not have is logged and left out; in
-/// mode `strict` the call fails instead.
+/// before the process has a second thread. A part that the kernel does not have is logged and left out; in mode
+/// `strict` the call fails instead.
 ///
 /// Capabilities: keeps those to act as callers, to access files, to exceed quotas for root, to lock memory and, if
 /// needed, to make device files and to bind ports below 1024; the process and its children never gain others. System
