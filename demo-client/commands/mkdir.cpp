@@ -30,7 +30,7 @@ nfs::Task<void> make_with_parents(Context& context, nfs::PathResolver::Path path
     path.push_back(std::move(missing.back()));
     missing.pop_back();
     const Result<void> made = co_await make_one(context, path, mode);
-    // Another client may have created it meanwhile.
+    // Another client may have created the directory meanwhile.
     if (!made && made.error() != nfs::Status::exist) co_return made.error();
   }
   co_return Result<void>();

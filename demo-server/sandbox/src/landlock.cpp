@@ -106,7 +106,7 @@ class Ruleset {
 };
 
 /// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the verbs plug-in and its libraries.
-/// Names directories instead of files, because an RDMA device may come back under other names.
+/// Names the directories of devices, not single devices, because an RDMA device may come back under other names.
 void allow_libraries(Ruleset& rules) {
   for (const char* path : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime",
                            "/etc/netconfig", "/etc/libibverbs.d", "/etc/rdma", "/etc/ssl/openssl.cnf"})

@@ -143,7 +143,7 @@ StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noex
 
 namespace {
 
-/// A descriptor, or -1 and errno.
+/// Opens `name` with O_PATH and the additional RESOLVE_ flags `resolve`. Returns -1 and sets errno on failure.
 int open_below(int directory, std::string_view name, std::uint64_t resolve) noexcept {
   const NameText component(name);
   if (!component.fits) {

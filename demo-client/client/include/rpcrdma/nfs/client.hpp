@@ -123,7 +123,7 @@ class Client {
   Task<Limits> limits(FileHandle root);
   Task<Statistics> space(FileHandle root);
 
-  /// The number of connections.
+  /// How many connections the client has; at most ClientOptions::connections.
   std::size_t connections() const noexcept;
   /// If a connection is down, the error of the last attempt to make it; success while all are connected.
   error_code connection_error() const noexcept;

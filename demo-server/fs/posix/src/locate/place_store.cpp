@@ -146,7 +146,7 @@ class PlaceStore::Database {
     return open(std::move(file), max_entries, true);
   }
 
-  /// Copies the content of `source`, if it can be read.
+  /// Opens a database in memory, with the content of `source` if that is given and can be read.
   static Opened in_memory(std::size_t max_entries, const Database* source) {
     Fd file(::memfd_create("places", MFD_CLOEXEC));
     if (!file) return Failure{errno};

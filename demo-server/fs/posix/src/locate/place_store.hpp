@@ -48,7 +48,7 @@ class PlaceStore {
   /// so that paths through directories stay known.
   void put(const ObjectId& id, const Entry& entry);
   void erase(const ObjectId& id);
-  /// Call it every few seconds.
+  /// Opens the file if another store used it and has closed it. Call it every few seconds.
   void tidy();
 
  private:

@@ -38,7 +38,7 @@ bool ext4_has_journal(int directory) {
   if (disk.empty()) return false;
   const Fd file(::open(("/sys/fs/ext4/" + disk + "/journal_task").c_str(), O_RDONLY | O_CLOEXEC));
   char first = 0;
-  // The number of the journal's thread, or "<none>".
+  // The file holds the number of the journal's thread, or "<none>".
   return file && ::read(file.get(), &first, 1) == 1 && first >= '0' && first <= '9';
 }
 

@@ -13,7 +13,6 @@
 
 namespace rpcrdma::nfsd {
 
-/// The use of a descriptor.
 enum class Use : std::uint8_t { read, write };
 
 /// A file opened for data by one user. Shared by the operations in progress; closed with its last reference.

@@ -75,7 +75,7 @@ class IoPool {
   std::size_t first_ = 0;
   std::size_t count_ = 0;
   std::size_t busy_ = 0;
-  std::uint64_t started_ = 0;  // number of jobs started
+  std::uint64_t started_ = 0;  // jobs started so far: the watcher checks that it grows
   bool ending_ = false;
   std::vector<std::thread> threads_;
   std::condition_variable jobs_wait_;
