@@ -177,7 +177,8 @@ bool MountService::refuse(MntCall& call, const ExportPtr& exported) {
   if (exported->admits(call.peer(), call.over_tcp())) return false;
   log_.about(call.subject(), &refusals_)
       .warn("mount of {} refused: {}", exported->name,
-            exported->allows(call.peer().address()) ? "its port is not below 1024" : "its address is not allowed");
+            exported->allows(call.peer().address()) ? "the client's port is not below 1024"
+                                                    : "the client's address is not allowed");
   call.reply(refused(MNT3ERR_ACCES));
   return true;
 }

@@ -166,7 +166,7 @@ void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> re
   auto made = std::make_unique<Connection>(fabric_, limits(), peer);
   if (const error_code failed = made->allocate(pool_)) {
     log_.about(request->info().subject())
-        .warn("ipoib: connection request from {} refused: no memory: {}", peer.text(), failed.message());
+        .warn("ipoib: connection request from {} refused: cannot allocate buffers: {}", peer.text(), failed.message());
     return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
   }
   if (peer.incoming) bury(peer.incoming);  // the peer has lost this connection, as it requests another one
