@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: calls wait, at most until their deadlines, while the server's address is resolved and the fabric opened.
 // Ownership: calls belong to their callers; none is completed within submit() or cancel().
-// Error handling: a failure to open completes the calls that wait for it.
+// Error handling: if resolving or opening fails, the calls that wait complete with the error.
 #include "link.hpp"
 
 #include <algorithm>

@@ -116,7 +116,7 @@ class SystemCalls(Case):
         held = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="ascii")).group(1), 16)
         if not held >> 2 & 1:  # CAP_DAC_READ_SEARCH
             self.skipTest("NOT CHECKED: without kernel handles the server stores places")
-        # Touching takes the server's rights, so that the next call takes the caller's identity again.
+        # To touch an inode, the server resumes its own identity; the next call must take the caller's again.
         more = 8 if inodes_are_touched() else 0
         names = [b"name%d" % index for index in range(CALLS)]
         self.assert_at_most(12 + more, [nfs.create(self.sub, name, nfs.GUARDED, nfs.mode_of(0o644)) for name in names])

@@ -84,7 +84,7 @@ class Connection final : fabric::QueuePairEvents {
   /// Posts a packet of at most mtu() bytes. Requires has_room(). Takes the packet's buffer and leaves another one of
   /// the same size.
   void send(Packet& packet) noexcept;
-  /// Posts again the Receives whose frames the owner has kept.
+  /// Returns the frames that the owner has kept: posts their Receives again.
   void return_frames() noexcept;
   /// Passes posted work to the wire.
   void submit() noexcept;

@@ -22,7 +22,7 @@ constexpr unsigned kBatch = 64;
 constexpr std::size_t kWaiting = 16;
 /// The number of runs of the timer within LinkOptions::stall.
 constexpr int kTicks = 8;
-/// Peers that have had packets within this time share the device.
+/// When consecutive packets go to different peers, several peers count as sharing the device for this time.
 constexpr std::chrono::seconds kTogether{1};
 
 Octets contents(const Packet& packet) noexcept { return packet.buffer.octets().subspan(kHeaderSize, packet.length); }

@@ -10,10 +10,9 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The thread looks for records at intervals between these two, and at once if a ring is half full. The more records
-/// there are, the shorter is the interval, so that it writes few at a time: on the processor of a thread of the data
-/// path it must not run for long, because WaitPolicy takes that for a busy processor (WaitPolicy::kDisplaced), and
-/// stops polling.
+/// The thread looks for records at intervals between these two, and at once if a ring is half full. The more records it
+/// finds, the shorter it makes the interval, to write few at a time: if it kept the processor from a thread of the data
+/// path for WaitPolicy::kDisplaced, that thread would stop polling.
 constexpr std::chrono::microseconds kLongestInterval{20'000};
 constexpr std::chrono::microseconds kShortestInterval{500};
 constexpr std::uint64_t kAtOnce = 64 << 10;  // bytes

@@ -7,7 +7,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Loses the connection of a call after `frames` frames, and expects that the call runs once.
+/// Drops the connection of a call after `frames` frames, and expects that the call runs once.
 void count_with_loss(std::uint64_t frames, std::string_view ballast) {
   Bed bed;
   bed.run([](Bed& b, std::uint64_t n, std::string_view text) -> asio::awaitable<void> {

@@ -160,7 +160,7 @@ TEST(Codec, PrivateData) {
   ASSERT_TRUE(found);
   EXPECT_EQ(bytes_of_size(found->send_size), 4096u);
   EXPECT_EQ(found->flags, 1);
-  // RFC 8797 section 5.2: the private data may start at any offset.
+  // RFC 8797 section 5.2: other bytes may precede the format identifier, so a receiver looks for it at any offset.
   EXPECT_TRUE(find_private_data(joined(Bytes(3), data)));
   EXPECT_FALSE(find_private_data(data.first(7)));
   EXPECT_FALSE(find_private_data(encode(PrivateData{.version = 2})));

@@ -55,7 +55,7 @@ void expect_prefixes_refused(Routine<T> routine, const T& value) {
   }
 }
 
-/// Replaces each word with extreme values. Decoding must not read outside the message.
+/// Replaces one to three words at a time with extreme or random values. Decoding must not read outside the message.
 template <class T>
 void expect_no_harm(Routine<T> routine, const T& value) {
   const Bytes wire = encoded(routine, value);

@@ -151,8 +151,8 @@ void RequesterCore::schedule_deferred() {
 
 void RequesterCore::run_deferred() {
   deferred_scheduled_ = false;
-  // Iterates by index, because done() may submit and cancel calls, which appends to the list and may move it. New
-  // entries run at the next time.
+  // Iterates by index: done() may submit and cancel calls, which may append to the list and move it. New entries wait
+  // for the next run.
   std::size_t due = deferred_.size();
   for (std::size_t i = 0; i < std::min(due, deferred_.size()); ++i) deferred_[i]->complete();
   due = std::min(due, deferred_.size());

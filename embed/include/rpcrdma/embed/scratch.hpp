@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Memory for the results of plain function handlers.
+// Memory for the results of handlers that are plain functions.
 #include <fmt/format.h>
 
 #include <cstring>

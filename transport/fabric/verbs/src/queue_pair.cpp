@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Posting appends to a chain. submit() passes the chains to the device, receives first: a Send that grants
-// credits must not precede the receives that these credits promise. Receives do not wait for submit(): they are passed
-// to the device at once or, if a callback posts them, after the callbacks.
+// credits must not precede the receives that these credits promise. Receives do not need submit(): they are passed to
+// the device at once or, if a callback posts them, at the latest after the callbacks.
 // Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id),
 // until it leaves them to a thread that waits for the kernel (ending.cpp).
 // Error handling. If the device refuses work at submit(), the connection ends, from the io_context.

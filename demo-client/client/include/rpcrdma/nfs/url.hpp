@@ -31,7 +31,8 @@ struct UrlError {
   std::string why;
 };
 
-/// Parses a URL. IPv6 addresses are in brackets, the path may have percent-escapes; drops empty and "." components.
+/// Parses a URL. An IPv6 address must be in brackets. The path may have percent-escapes; its empty and "." components
+/// are dropped.
 boost::system::result<Url, UrlError> parse_url(std::string_view text);
 
 /// Parses HOST[:PORT] into the first two members of a Url.

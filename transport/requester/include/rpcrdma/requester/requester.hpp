@@ -75,7 +75,7 @@ class RPCRDMA_EXPORT Call {
   std::chrono::steady_clock::time_point submitted_;
 };
 
-/// Sends calls over the current connection. One implementation serves both directions.
+/// Sends calls over the current connection, from a client to its server or in the reverse direction.
 class RPCRDMA_EXPORT Requester {
  public:
   virtual ~Requester() = default;

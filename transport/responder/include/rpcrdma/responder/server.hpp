@@ -93,8 +93,8 @@ struct WorkerReport {
   std::vector<ConnectionReport> busiest;  ///< the connections that have sent the most calls, in descending order
 };
 
-/// May be made, used and destroyed while the workers' threads run, or before they start. Its functions may be called
-/// from any thread.
+/// May be made, used and destroyed while the workers' threads run, or before they start. Its functions, except
+/// report(), may be called from any thread.
 class RPCRDMA_EXPORT Server {
  public:
   /// `workers` must not be empty. The listeners belong to the first worker; connections are assigned to all workers in
