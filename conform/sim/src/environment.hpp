@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Time and randomness of the process. The program defines clock_gettime(), epoll_wait(), timerfd_create(), getrandom()
-// and std::random_device's source itself, so that the library runs unchanged: between begin() and end() they belong to
-// the simulation, otherwise to the system. Used on one thread.
+// Time and randomness of the process. The program replaces clock_gettime(), epoll_wait(), timerfd_create(),
+// getrandom(), arc4random() and the function behind std::random_device, so the library runs unchanged. Between begin()
+// and end() they use simulated time and random numbers from the seed, otherwise they call the system. Used on one
+// thread.
 #include <chrono>
 #include <cstdint>
 

@@ -138,7 +138,7 @@ void World::end_server() {
   run_until([this] { return ended_lives_.empty(); }, "the memory of the server returns");
 }
 
-/// Without clients and servers, no timer and no handler may be left.
+/// Runs the remaining handlers. Without clients and servers, no timer may be left.
 void World::end_network() {
   const std::uint64_t before = environment::waits();
   while (step()) {

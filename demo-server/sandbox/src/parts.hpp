@@ -14,7 +14,7 @@ error_code confine_to(const SandboxNeeds& needs, bool strict);
 /// Drops capabilities.
 error_code reduce_capabilities(const SandboxNeeds& needs) noexcept;
 
-/// The filter of system calls. Needs no_new_privs.
+/// Installs the seccomp filter of system calls. Needs no_new_privs.
 error_code filter_system_calls(SandboxMode mode) noexcept;
 
 }  // namespace rpcrdma::nfsd

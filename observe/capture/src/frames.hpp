@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// IP packets that carry TCP segments of MPA (RFC 5044): the form in which a connection of any fabric is shown.
+// IP packets that carry TCP segments of MPA (RFC 5044): the form in which the capture file shows connections of every
+// fabric.
 #include <cstdint>
 #include <vector>
 

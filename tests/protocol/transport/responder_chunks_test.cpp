@@ -49,7 +49,7 @@ TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   expect_alive();
 }
 
-// [8166-3.4.5.2-d] [8166-3.4.5-d] Read chunks with and without padding, of one or two segments and an empty one
+// [8166-3.4.5.2-d] [8166-3.4.5-d] Read chunks with and without padding: one or two segments, then an empty segment
 TEST_F(ResponderTest, ReadChunksWithAndWithoutPad) {
   start();
   struct Case {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Values of every NFSv3 argument and result type, of maximum size.
+// Values of every NFSv3 argument and result type, with all optional parts and with names of maximum length.
 #include <array>
 #include <string>
 #include <vector>

@@ -66,7 +66,8 @@ class CallSlot {
   /// To be called when the connection has ended, and with it every exposure. Returns the call if it is to be sent
   /// again. A call that is ending remains in the slot, for complete().
   Call* lost();
-  /// If the call is in the state `ending` and waits for no invalidation or completion: ends it, and runs done().
+  /// If the call is in the state `ending` and no invalidation is pending: ends it, and runs done() unless the call is
+  /// to be sent again. Requires that the Send needs no memory of the caller any more.
   void complete();
 
  private:

@@ -17,7 +17,8 @@ Outgoing reduced_write(Session& s, const nfs::Handle& file, std::uint32_t count,
   return out;
 }
 
-/// Writes `size` bytes from a Read chunk whose segments have `lengths`; the lengths may include `pad` bytes after them.
+/// Writes `size` bytes of data from a Read chunk whose segments have `lengths`, and compares the file with the data.
+/// The segments include the `pad` bytes that follow the data.
 void write_and_compare(Session& s, std::size_t size, std::size_t pad, const std::vector<std::uint32_t>& lengths) {
   const nfs::Handle file = s.make_file(fmt::format("read-chunk-{}", s.new_xid()));
   const Bytes data = pattern(size, 11);

@@ -5,8 +5,8 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A connection request that is neither accepted nor rejected. It keeps its event channel alive, as it may outlive the
-/// listener's fabric. The id has no context: its events are dropped, and a failure is reported when the request is
-/// accepted.
+/// listener's fabric. The id has no context, so its events are dropped: if the connection fails in the meantime,
+/// accepting the request fails.
 class VerbsRequest final : public ConnectionRequest {
  public:
   VerbsRequest(std::shared_ptr<rdma_event_channel> channel, CmEvent event, std::uint64_t number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Linked lists of XDR (`struct node { ...; node *next; }`, RFC 4506 section 4.19) as arrays, walked iteratively:
-// a long list does not exhaust the stack, and its memory is a small multiple of the message.
+// a long list does not exhaust the stack, and its memory is a small multiple of the message's size.
 #include <rpc/rpc.h>
 
 #include <cstdint>

@@ -20,7 +20,7 @@ constexpr std::uint8_t kPlaceKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // a key with the device, if it is not the root's device
 constexpr int kMaxDepth = 512;
-constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // in one walk, which tries all places of an object
+constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // of one walk, which tries all places of an object
 
 bool is_overlay(int fd) noexcept {
   struct statfs s {};

@@ -29,7 +29,7 @@ class WriteBacks {
   std::shared_ptr<WriteBack> of(const ObjectId& id);
   /// Reports that a name of the object has been removed. If it was the last one, closes the kept file.
   void unnamed(const ObjectId& id);
-  /// Drops unused entries; synchronizes files that have not been written or committed for some seconds; closes files
+  /// Drops unused entries; synchronizes files whose last write was some seconds ago and is not committed; closes files
   /// that other programs have removed. May block. Does nothing while another thread runs it.
   void tidy(Clock::time_point now);
   std::size_t size() const;

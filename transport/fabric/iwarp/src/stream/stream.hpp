@@ -147,7 +147,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   struct {
     DdpHeader header;
     std::uint32_t payload = 0;
-    const std::byte* at = nullptr;       // the place of the payload
+    const std::byte* at = nullptr;       // where its payload is placed
     Placement refusal;                   // if CRCs are on, it takes effect when the CRC has been found correct
   } segment_;                            // the segment that is arriving
   std::array<std::byte, 64> control_{};  // payload of Read Requests and Terminates
