@@ -4,7 +4,7 @@
 // Ownership. Regions, listeners and queue pairs belong to the user. Regions and listeners are in a list while they
 // exist. A queue pair ends with the fabric that made it.
 // Errors. While there is a device, errors come from the present fabric. If attempts to open the device fail for the
-// same reason again and again, the reason is logged once.
+// same reason again and again, the reason is logged once; an attempt that finds no device logs nothing.
 #include "rpcrdma/fabric/lasting.hpp"
 
 #include <boost/asio/steady_timer.hpp>

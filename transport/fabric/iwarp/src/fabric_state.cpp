@@ -45,7 +45,7 @@ const MutableOctets* FabricState::region_of(const BufferRef& buffer) const noexc
 SetupWishes FabricState::wishes(const QueuePairOptions& wanted, const Endpoint& local,
                                 const Endpoint& peer) const noexcept {
   SetupWishes out;
-  // [5044-4.4-b] [5044-4.4-k] [5041-3-d] CRCs are on unless an option turns them off or both addresses are loopback
+  // [5044-4.4-b] [5044-4.4-k] [5041-3-d] without the option, CRCs are off only if both addresses are loopback
   out.crc = options.crc.value_or(!(is_loopback(local.address()) && is_loopback(peer.address())));
   out.markers = options.request_markers;
   out.enhanced = options.enhanced;

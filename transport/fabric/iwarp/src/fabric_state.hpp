@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kMaxWorkGather = 32;
 struct FabricState {
   FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log l);
 
-  /// The region that has the key of `buffer`; null if it does not contain `buffer`.
+  /// The region that has the key of `buffer` and contains its memory; null if there is none.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
   SetupWishes wishes(const QueuePairOptions& wanted, const Endpoint& local, const Endpoint& peer) const noexcept;
 
@@ -27,8 +27,8 @@ struct FabricState {
   StagTable stags;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
-  LogLimit setup_lines;   ///< about connections whose set-up fails
-  LogLimit stream_lines;  ///< about connections that peers end or break
+  LogLimit setup_lines;   ///< limits the lines about connections whose set-up fails
+  LogLimit stream_lines;  ///< limits the lines about connections that peers end or break
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -21,7 +21,7 @@ error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
 /// Limits the send buffer of a connection within the host, so that sent data is still in the processor's cache when the
 /// peer reads it.
 void keep_in_cache(Socket& socket) noexcept;
-/// Writes once, without blocking. Returns the number of bytes written. On failure it is 0 and `error` is set:
+/// Writes once, without blocking. Returns the number of bytes written. On failure, returns 0 and sets `error`:
 /// would_block means that the send buffer is full.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
 /// Writes a few bytes to a new connection, without blocking: all of them, or an error.

@@ -41,7 +41,7 @@ class End : public std::enable_shared_from_this<End> {
   void disconnect();
   void abort();
   void quiesce() noexcept;
-  /// Ends both sides.
+  /// To be called when the device of this side is lost: ends both sides of the connection.
   void lose_device();
   /// Ends this side: flushes all outstanding work; on_disconnected(why) follows.
   void die(error_code why) noexcept;

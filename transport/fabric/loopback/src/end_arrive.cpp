@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: frames are taken in order once they are due; a Write may be placed in two steps.
-// Ownership: data is placed only in memory of a posted receive, a bound window or an outstanding Read.
+// Ownership: data is placed only in memory of a posted receive, a bound or pinned window, or an outstanding Read.
 // Error handling: a violation by the peer ends the connection on both sides; nothing is placed.
 #include <cstring>
 #include <utility>
@@ -80,7 +80,7 @@ End::Arrival End::take_send(Frame& frame) {
   if (receives_.empty()) core_->count_overrun();
   if (receives_.empty()) return violation(FabricError::no_receive, FabricError::remote_terminated);
   const Receive receive = receives_.front();
-  // [5040-5.3-c] a Send may not be longer than its Receive
+  // [5040-5.3-c] a Send must not be longer than its Receive
   if (frame.length > receive.buffer.size) core_->count_overrun();
   if (frame.length > receive.buffer.size)
     return violation(FabricError::message_too_long, FabricError::remote_terminated);

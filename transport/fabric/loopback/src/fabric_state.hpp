@@ -48,16 +48,16 @@ struct FabricState {
   std::vector<std::weak_ptr<WindowState>> windows;  ///< in order of creation; some may have expired
   std::uint32_t overstatement = 0;                  ///< bytes added to the reported length of the next message
 
-  /// Counts an operation of the fabric; returns an error if it fails.
+  /// The error of an operation of the fabric: device_lost, or the result of Faults::next().
   error_code begin(LoopbackOperation operation) noexcept {
     return lost ? error_code(FabricError::device_lost) : faults.next(operation);
   }
   void enlist(const std::shared_ptr<WindowState>& window);
   std::vector<LoopbackExposure> exposures() const;
-  /// The region that has the key of `buffer`; null if it does not contain `buffer`.
+  /// The region that has the key of `buffer` and contains its memory; null if there is none.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
-  /// As region_of(); if that is null, the region that contains the address of `buffer`, whose key may be another
-  /// fabric's.
+  /// As region_of(); if that is null, a region that contains the memory of `buffer`, whose key may be that of another
+  /// fabric.
   const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 

@@ -19,13 +19,13 @@ class BlockingCall;
 class BlockingCalls final : public boost::asio::execution_context::service {
  public:
   static boost::asio::execution_context::id id;
-  /// The maximum number of calls in progress.
+  /// start() fails while this many threads exist.
   static constexpr std::size_t kMost = 64;
 
   explicit BlockingCalls(boost::asio::execution_context& owner) : service(owner) {}
 
   /// Runs call() in a new thread, and then done(result) in the same thread, unless BlockingCall::end() comes first.
-  /// Fails with EAGAIN at the limit of calls or threads.
+  /// Fails with EAGAIN if kMost threads exist, or if no thread can be created.
   Result<std::unique_ptr<BlockingCall>> start(UniqueFunction<error_code()> call, UniqueFunction<void(error_code)> done);
   /// Runs last() in a new thread, or in the caller's thread if no thread can be created.
   void run(UniqueFunction<void()> last);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Polls in batches until the queue is empty, and then for the time that the polling policy allows; then arms
 // the queue and polls once more: that poll finds the completions that arrived before the queue was armed. The
-// completion channel announces later completions. Each completion goes to the dispatcher, which runs the callbacks
-// after each poll.
+// completion channel announces later completions. The dispatcher runs the callbacks after each poll.
 // Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
 // Error handling. The first failed operation determines the reason for the end; finish() flushes the rest.
 #include <array>
@@ -60,7 +59,7 @@ void VerbsQueuePair::poll() {
   deliver();
 }
 
-/// Whether completions are to be collected: not before on_established, and not after finish().
+/// Whether completions are to be collected: not before on_established, and not once finish() has been posted.
 bool VerbsQueuePair::collects() const noexcept { return is_connected(state_) && !ending_; }
 
 /// Collects and delivers completions. Returns whether the queue is empty and collection may continue.
@@ -126,8 +125,9 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
   const bool receive = (completion.wr_id & ReceiveSide::kMark) != 0;
   if (completion.status != IBV_WC_WR_FLUSH_ERR) {
     log_.limited(core_->connection_lines)
-        .info("work request {:x} failed: {} (vendor error {:x}); the connection ends", completion.wr_id,
-              ibv_wc_status_str(completion.status), completion.vendor_err);
+        .info("a {} failed: {} (vendor error {:x}); the connection ends",
+              receive ? "receive" : "send, RDMA operation, bind or invalidation", ibv_wc_status_str(completion.status),
+              completion.vendor_err);
     if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
     // rxe reports a missing route as IBV_WC_LOC_QP_OP_ERR.
     if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && core_->device->port_is_down())

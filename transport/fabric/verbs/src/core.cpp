@@ -3,8 +3,8 @@
 // listener, DEVICE_FATAL, or another device at the device's address. The first of them ends the fabric. Only one fabric
 // on the device reads DEVICE_FATAL; it passes the event on to the other fabrics.
 // Ownership. Queue pairs belong to the user, and are listed here as long as they exist.
-// Error handling. Nothing fails: an object that cannot be released at once is released with the last object that needs
-// it.
+// Error handling. Only make() fails: an object that cannot be released at once is released with the last object that
+// needs it.
 #include "core.hpp"
 
 #include <boost/asio/post.hpp>

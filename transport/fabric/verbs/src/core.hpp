@@ -16,7 +16,7 @@ class VerbsQueuePair;
 inline constexpr std::string_view kName = "verbs";
 
 /// What a fabric, its listeners and its queue pairs share. When the device is lost, the Core ends the fabric and its
-/// queue pairs. Fabric's thread only.
+/// queue pairs. Used on the fabric's thread only.
 class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
  public:
   /// `anchor` is an id bound to the device.
@@ -41,7 +41,7 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
   boost::asio::io_context& context;
   const VerbsOptions options;
   const Log log;
-  LogLimit connection_lines;  ///< about failures that a peer can cause
+  LogLimit connection_lines;  ///< limits the lines about failures that a peer can cause
   BlockingCalls& calls;
   Counters counters;
   std::shared_ptr<EventChannel> events;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Every end of a connection calls finish(). finish() collects the completions that are on the device,
-// releases windows and queue pair, completes the remaining work as flushed, and ends the connection. The callbacks run
-// from the io_context. disconnect() first waits until the send queue is empty, because the device drops unsent work
-// when it disconnects.
+// Operation. Every end of a connection except quiesce() calls finish(). finish() collects the completions that are on
+// the device, releases windows and queue pair, completes the remaining work as flushed, and ends the connection. The
+// callbacks run from the io_context. disconnect() first waits until the send queue is empty, because the device drops
+// unsent work when it disconnects.
 // Ownership. finish() releases everything but the rdma_cm id, which remains until the queue pair is quiesced: while the
 // id exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost,
 // on_device_lost() destroys the id too. During an iWARP handshake a thread destroys all objects, because the kernel

@@ -25,7 +25,7 @@ error_code completion_error(ibv_wc_status status) noexcept {
     case IBV_WC_WR_FLUSH_ERR: return FabricError::flushed;
     case IBV_WC_REM_ACCESS_ERR: return FabricError::remote_access;
     case IBV_WC_LOC_LEN_ERR: return FabricError::message_too_long;
-    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive posted; only this side learns of it
+    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive posted, and does not notice
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
     case IBV_WC_REM_ABORT_ERR: return FabricError::remote_terminated;
@@ -40,7 +40,7 @@ error_code completion_error(ibv_wc_status status) noexcept {
 }
 
 error_code receive_error(ibv_wc_status status) noexcept {
-  // rxe reports a message that is too long as an error of the receive.
+  // rxe reports this error for a message that is longer than its receive.
   if (status == IBV_WC_LOC_QP_OP_ERR) return FabricError::message_too_long;
   // The peer tried to invalidate memory that is not exposed.
   if (status == IBV_WC_REM_INV_REQ_ERR) return FabricError::protocol_violation;

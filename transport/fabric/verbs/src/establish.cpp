@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A connector's id is bound to the fabric's device from the start, because its receives need the queue pair.
-// It resolves the address, resolves the route, and connects (on iWARP in another thread). An acceptor's id already has
-// device, address and route when it arrives. In both roles ESTABLISHED ends the set-up; an iWARP connector then waits
-// for kSettle.
+// The connector resolves the address, resolves the route, and connects (on iWARP in another thread). An acceptor's id
+// already has device, address and route when it arrives. In both roles ESTABLISHED ends the set-up; an iWARP connector
+// then waits for kSettle.
 // Error handling. Every failure, and the timer, calls finish() with the reason.
 #include <algorithm>
 #include <boost/asio/post.hpp>

@@ -14,7 +14,7 @@ class VerbsRequest final : public ConnectionRequest {
 
   const ConnectionInfo& info() const noexcept override { return info_; }
   void reject(Octets private_data) noexcept;
-  /// Moves the id to `channel`, whose fabric accepts it.
+  /// Moves the id to `channel` and passes it to the caller, which accepts the request.
   Result<CmId> take(rdma_event_channel* channel);
 
  private:

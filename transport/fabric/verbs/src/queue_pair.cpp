@@ -130,7 +130,7 @@ void VerbsQueuePair::submit_receives() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;
-  log_.error("ending the connection because the device refused its receives: {}", error.message());
+  log_.error("ending the connection: the device refused to post receives: {}", error.message());
   end_later(error);
 }
 
@@ -244,7 +244,7 @@ void VerbsQueuePair::submit() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = sends_.submit(id_->qp);
   if (!error) return;
-  log_.error("ending the connection because the device refused its work requests: {}", error.message());
+  log_.error("ending the connection: the device refused to post work requests: {}", error.message());
   end_later(error);
 }
 

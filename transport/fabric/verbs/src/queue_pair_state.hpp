@@ -78,7 +78,7 @@ constexpr std::optional<QueuePairState> next_state(QueuePairState state, QueuePa
 constexpr bool is_connected(QueuePairState state) noexcept {
   return state >= QueuePairState::established && state < QueuePairState::ended;
 }
-/// True if the device accepts posted work.
+/// Whether posted work is still passed to the device.
 constexpr bool takes_work(QueuePairState state) noexcept { return state <= QueuePairState::draining; }
 
 }  // namespace rpcrdma::fabric::verbs

@@ -86,7 +86,7 @@ void SendSide::append_probe() {
 }
 
 // An empty RDMA Write is not checked against any region (InfiniBand Architecture C9-88, RFC 5040 section 5.2). When it
-// completes, all work before it is complete.
+// completes, all work before it is complete, except with Limits::overtaking.
 void SendSide::append_nothing(Slot::Kind kind) {
   const std::uint64_t number = tail_;
   push({.context = nullptr, .window = 0, .kind = kind});

@@ -14,9 +14,9 @@ namespace rpcrdma::fabric::verbs {
 /// the next submit() posts with one call.
 ///
 /// Every operation has a slot, numbered from 0; the number is the work request's id. A completion of number n also
-/// completes the operations before n, as these were not signalled. An operation that needs no work request (the
-/// invalidation of a window that the peer has invalidated) has a slot as well, so that it completes in order of
-/// posting; the work request before it must therefore be signalled.
+/// completes the unsignalled operations before n; with Limits::overtaking, every work request is signalled. An
+/// operation that needs no work request (the invalidation of a window that the peer has invalidated) has a slot as
+/// well, so that it completes in order of posting; the work request before it must therefore be signalled.
 ///
 /// used() counts the slot of an operation with a context until its callback runs: the functions take_...() do not
 /// change the count, and their caller subtracts the slot. All other slots are freed by take_...().
@@ -90,7 +90,8 @@ class SendSide {
   /// To be called when the device has completed a request. Requests that it overtook stay outstanding. Only with
   /// Limits::overtaking.
   void note_done(std::uint64_t number, error_code status) noexcept;
-  /// Takes the oldest slot if its number is at most `last` or, with Limits::overtaking, if it is done.
+  /// Takes the oldest slot if its number is at most `last`; with Limits::overtaking, if it is done or needs no work
+  /// request, whatever its number.
   bool take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept;
   /// Takes the oldest slot if it needs no work request.
   bool take_software(Slot& slot) noexcept;

@@ -16,10 +16,11 @@
 // of deferred_delete.hpp. A callback of a queue pair may destroy a window or a work context of that queue pair. A work
 // context may be destroyed even in its own completion, as nothing refers to it by then.
 //
-// Errors. A posted operation completes exactly once, in order of posting per queue (sends, writes, reads and
-// invalidations share one queue, receives have another). When the connection ends, all outstanding operations complete
-// with FabricError::flushed; then on_disconnected runs, once, as the last callback. A fabric whose device is lost ends,
-// with all its connections; its owner opens another fabric (lasting.hpp).
+// Errors. A posted operation completes exactly once, unless its queue pair is quiesced, in order of posting per queue
+// (sends, writes, reads and invalidations share one queue, receives have another). When the connection ends, the
+// outstanding operations complete, with FabricError::flushed unless the provider knows another error; then
+// on_disconnected runs, once, as the last callback. A fabric whose device is lost ends, with all its connections; its
+// owner opens another fabric (lasting.hpp).
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -124,7 +125,7 @@ class RPCRDMA_EXPORT MemoryRegion {
 
 struct Completion;
 
-/// The typed context of a posted operation: lives until its completion has run, and belongs to the poster.
+/// The context of a posted operation. It belongs to the poster, and must exist until on_completion() is called.
 class RPCRDMA_EXPORT WorkContext {
  public:
   /// The operation is over. Its buffers belong to the poster again.
@@ -143,13 +144,14 @@ struct Completion {
   std::optional<std::uint32_t> invalidated;
 };
 
-/// Exposes one exact range of registered memory to the peer of one queue pair. A queue pair makes its windows; the user
+/// Exposes a range of registered memory to the peer of one queue pair. A queue pair makes its windows; the user
 /// destroys them before the queue pair. States: idle -> bound -> (invalidated by either side) -> idle.
 class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
-  /// True while the provider or the peer may access the range: it is exposed, or the peer has invalidated it while a
-  /// frame in transit still names it. Do not reuse the memory before invalidate() has completed or bound() is false.
+  /// True while the range is exposed, and while a frame in transit still names it after the peer has invalidated it. Do
+  /// not reuse the memory while this is true, nor between invalidate() and its completion, when verbs already returns
+  /// false.
   virtual bool bound() const noexcept = 0;
   /// The segment to advertise to the peer. Valid from one bind until the next.
   virtual Segment segment() const noexcept = 0;
@@ -173,7 +175,7 @@ struct ReadDepths {
 struct ConnectionInfo {
   /// The number of the connection in log lines and statistics, unique in the process; 0 if it has none.
   std::uint64_t number = 0;
-  std::string_view fabric;              ///< the name of the provider, "tcp" for plain TCP: a literal
+  std::string_view fabric;              ///< the name of the provider, or "tcp" for plain TCP; a string literal
   Endpoint local;                       ///< this side's address
   Endpoint peer;                        ///< the other side's address
   std::vector<std::byte> private_data;  ///< the peer's private data as received; may have zeros appended
@@ -269,7 +271,7 @@ class RPCRDMA_EXPORT QueuePair {
   virtual error_code invalidate(Window& window, WorkContext* context) = 0;
 
   /// How many Reads have had to wait because as many as ConnectionInfo::outbound_reads were in progress. A provider
-  /// whose device does not report the end of each Read counts all Reads whose end it has not seen as in progress.
+  /// whose device does not report the end of each Read counts every Read as in progress until it sees the end.
   virtual std::uint64_t read_waits() const noexcept { return 0; }
 
   /// Passes all posted work to the wire, many work requests at a time.
@@ -283,7 +285,7 @@ class RPCRDMA_EXPORT QueuePair {
   /// which is then the last callback. Outstanding work does not complete. The destructor does the same.
   virtual void quiesce() noexcept = 0;
 
-  /// TCP segments that this side has sent again so far; 0 if the provider does not know. It may make a system call.
+  /// TCP segments that this side has sent again so far; 0 if the provider does not know. May make a system call.
   virtual std::uint64_t retransmissions() const noexcept { return 0; }
 };
 

@@ -34,7 +34,7 @@ FpduReader::Plan FpduReader::plan() noexcept {
   return out;
 }
 
-/// Whether another large payload is expected.
+/// Whether reads stop where a large payload may begin: one is expected, and the stream has no markers.
 bool FpduReader::on_guard() const noexcept { return smalls_ < kGuarded && !markers_; }
 
 /// The number of bytes, at least one, that can be read before the next large payload may begin.
@@ -52,7 +52,7 @@ std::size_t FpduReader::until_large() const noexcept {
   }
 }
 
-/// Notes the size of a frame that begins.
+/// Notes whether the current frame is large, and counts the small frames since the last large one.
 void FpduReader::note_header() noexcept {
   large_ = remaining_ >= kLargePayload;
   if (!large_) {
@@ -89,12 +89,12 @@ void FpduReader::consume(Octets octets) noexcept {
   }
 }
 
-/// Adds bytes to the header until it has `wanted` bytes; returns the number of bytes taken.
+/// Appends bytes of `octets` to the header, up to `wanted` bytes in all; returns the number of bytes taken.
 std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
   if (collected_ >= wanted) return 0;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
   std::memcpy(header_.data() + collected_, octets.data(), n);
-  if (crc_on_) crc_.add(octets.first(n));  // in stream order: a marker may be next
+  if (crc_on_) crc_.add(octets.first(n));  // at once: the CRC also covers a marker that may follow
   collected_ += n;
   return n;
 }

@@ -17,8 +17,8 @@ namespace rpcrdma::fabric::iwarp {
 /// Receives the segments of an incoming stream.
 class SegmentSink {
  public:
-  /// A header has arrived. Returns the target of its `payload` bytes; null drops them. The target stays valid until
-  /// on_segment_end() or until the reader is stopped.
+  /// The header of a segment with `payload` bytes of payload has arrived. Returns the memory for the payload; null
+  /// drops it. The memory must stay valid until on_segment_end() or until the reader is stopped.
   virtual std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept = 0;
   /// The segment is complete and, with CRCs, its CRC is correct.
   virtual void on_segment_end() noexcept = 0;
@@ -36,9 +36,9 @@ class SegmentSink {
 /// During a payload the plan starts with the rest of its target. All other bytes go to a scratch buffer, which is
 /// consumed at once and never holds anything between two reads. A large payload that is read into the scratch buffer
 /// must be copied. Therefore, from a large frame until kGuarded small frames have followed, a read covers no more than
-/// the rest of the current frame and the next header: a small frame may then take two reads. After that, one read takes
-/// all small frames that have arrived. The CRC is computed over the bytes in place: placement precedes the check,
-/// delivery follows it.
+/// the rest of the current frame and the next header: a small frame may then take two reads. After that, one read may
+/// take many small frames. If this side requested markers, all bytes go to the scratch buffer. The CRC is computed over
+/// the bytes in place: placement precedes the check, delivery follows it.
 ///
 /// Errors. After on_framing_error() or stop() all bytes are dropped.
 class FpduReader {
@@ -83,7 +83,7 @@ class FpduReader {
   bool markers_ = false;
   State state_ = State::header;
 
-  std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> header_{};  // the header that is arriving
+  std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> header_{};  // of the current or last frame
   std::array<std::byte, 3 + kFpduCrcSize> trailer_{};
   std::size_t collected_ = 0;  // bytes received of the header or trailer that is arriving
   std::uint16_t ulpdu_length_ = 0;

@@ -30,7 +30,7 @@ class FpduWriter {
   /// Whether another frame may join the batch.
   bool has_room() const noexcept;
 
-  // A frame takes one call of begin(), any number of calls of payload(), and one call of end().
+  // A frame takes one call of begin(), at most kMaxGather calls of payload(), and one call of end().
   /// `extra`: bytes between the header and the payload, which are copied (at most 64).
   void begin(const DdpHeader& header, Octets extra, std::size_t payload) noexcept;
   void payload(Octets octets) noexcept;

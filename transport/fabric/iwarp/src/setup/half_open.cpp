@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: reads the Request, within one time limit.
-// Ownership: the handlers keep the object alive. At the end the listener receives the socket and, if complete, the
-// Request.
-// Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
+// Ownership: the handlers keep the object alive. At the end the listener receives the socket, and the Request if it is
+// complete.
+// Error handling: a Request that is malformed, late or followed by more bytes closes the connection without a Reply.
 #include "setup/half_open.hpp"
 
 namespace rpcrdma::fabric::iwarp {
@@ -31,7 +31,7 @@ void HalfOpen::received(std::size_t count) {
   if (state == ArrivingFrame::State::malformed) return finish(false, "malformed MPA Request");
   if (request_.has_header() && !acceptable(request_.frame)) return finish(false, "unknown MPA revision");
   if (state == ArrivingFrame::State::incomplete) return read();
-  // The peer may not send stream data before the Reply.
+  // The peer must not send stream data before the Reply.
   if (state == ArrivingFrame::State::followed) return finish(false, "the peer sent data before the MPA Reply");
   finish(true, "");
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: connects, sends the Request in one write, reads the Reply, and evaluates it.
 // Ownership: the handlers keep the object alive until finish() or cancel(); the socket is moved into the outcome.
-// Error handling: one timer covers all steps; any failure closes the socket and is reported once.
+// Error handling: one timer covers all steps; a failure closes the socket and, unless the initiator tries again without
+// RFC 6581, is reported once.
 #include "setup/initiator.hpp"
 
 #include <boost/asio/post.hpp>
@@ -83,7 +84,7 @@ void Initiator::conclude(bool followed) {
     case Conclusion::Outcome::terminate: return refuse(conclusion.error, conclusion.agreement);
     case Conclusion::Outcome::agreed: break;
   }
-  // [5044-7.1.2-h] the responder may not send before the initiator does: bytes after its Reply are a violation
+  // [5044-7.1.2-h] the responder must not send before the initiator does: bytes after its Reply are a violation
   if (followed) return finish(FabricError::handshake_failed);
   finish({}, conclusion.agreement);
 }

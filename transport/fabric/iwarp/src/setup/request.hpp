@@ -15,9 +15,9 @@ class Request final : public ConnectionRequest {
 
   const ConnectionInfo& info() const noexcept override { return info_; }
   const StartupFrame& frame() const noexcept { return frame_; }
-  /// Takes the socket, to answer the Request on it.
+  /// Passes the socket to the caller, which answers the Request on it.
   Fd take_socket() noexcept { return std::move(socket_); }
-  /// Answers with R=1 and closes.
+  /// Sends a Reply with R=1 and closes the socket, unless take_socket() was called.
   void reject(Octets private_data) noexcept;
 
  private:

@@ -68,7 +68,7 @@ void Exposures::write_placed() noexcept {
   placement_ = nullptr;
 }
 
-// [5040-5.2.1-d] [5040-5.2.1-f] [5040-7.2-c] checks the STag, its stream and the range
+// [5040-5.2.1-d] [5040-5.2.1-f] [5040-7.2-c] checks the STag, its stream, its access and the range
 const TerminateCode* Exposures::find_source(const ReadRequest& request, Exposure*& exposure) const noexcept {
   exposure = fabric_.stags.find(request.source_stag);
   if (exposure == nullptr) return &terminate::kReadInvalidStag;

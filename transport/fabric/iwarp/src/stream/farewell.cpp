@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: writes, and then shuts down the sending direction; discards received bytes until the peer closes or the
-// timer expires.
+// Operation: writes the last words, and then shuts down the sending direction; discards received bytes until the peer
+// closes or the timer expires.
 // Ownership: the handlers keep the object alive; it is destroyed with its last handler, and then closes the socket.
-// Error handling: any error closes the socket.
+// Error handling: an error of reading closes the socket; after an error of writing, only reading goes on.
 #include "stream/farewell.hpp"
 
 #include <array>

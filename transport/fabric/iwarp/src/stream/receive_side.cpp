@@ -26,7 +26,7 @@ Placement ReceiveSide::place(const DdpHeader& header, std::uint32_t payload) noe
   const Receive& receive = receives_[placing_];
   // [5041-4.3-c] segments are contiguous, from offset 0
   if (header.offset != placed_) return refused(terminate::kMessageOffset);
-  // [5040-5.3-c] a Send may not be longer than its Receive
+  // [5040-5.3-c] a Send must not be longer than its Receive
   if (payload > receive.buffer.size - placed_) return refused(terminate::kTooLong, FabricError::message_too_long);
   if (payload == 0) return {};
   return {receive.buffer.data + placed_};

@@ -71,7 +71,7 @@ class SendSide {
   /// To be called when all frames made so far have been written to the socket.
   void written() noexcept;
 
-  // A segment of a Read Response has arrived, or is complete.
+  // To be called when the header of a segment of a Read Response has arrived, or the segment is complete.
   Placement place_response(const DdpHeader& header, std::uint32_t payload) noexcept;
   void response_placed(const DdpHeader& header, std::uint32_t payload) noexcept;
 
@@ -104,7 +104,7 @@ class SendSide {
   std::uint64_t submitted_ = 0;  // all work before this position may be sent
   std::uint32_t slots_ = 0;
   Ring<std::uint64_t> reads_;           // Reads that await their Response
-  std::uint32_t unanswered_reads_ = 0;  // Reads of the user, posted and not complete
+  std::uint32_t unanswered_reads_ = 0;  // Reads that the user posted and the peer has not answered
   std::uint64_t read_waits_ = 0;
   std::uint32_t send_msn_ = kFirstMsn;
   std::uint32_t read_msn_ = kFirstMsn;

@@ -70,7 +70,7 @@ void StagTable::erase(std::uint32_t stag) noexcept {
   if (slots_[hole].exposure == nullptr) return;
   slots_[hole] = {};
   --used_;
-  // Enters the entries after the hole again, so that a search may still end at the first free slot.
+  // Places the entries between the hole and the next free slot again, because a search ends at the first free slot.
   for (std::size_t at = (hole + 1) & mask(); slots_[at].exposure != nullptr; at = (at + 1) & mask()) {
     const Slot moved = slots_[at];
     slots_[at] = {};

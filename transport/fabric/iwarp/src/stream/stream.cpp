@@ -92,7 +92,7 @@ void Stream::flush() noexcept {
   receives_.flush();
 }
 
-/// Called at the end of every handler of the stream.
+/// Ends a handler of the stream: runs the callbacks, then transmits what is due.
 void Stream::progress() {
   dispatcher_.run();
   on_dispatched();

@@ -124,7 +124,7 @@ void Stream::post_ready_to_receive(ReadyToReceive kind) {
 
 /// Sends an empty Write if no segment arrives within `after`, and again at growing intervals. Linux siw does not
 /// process an FPDU that directly follows its Reply until more bytes arrive, and an acceptor in the client-server model
-/// may not send before it has processed an FPDU. On a slow host the first empty Write may arrive too early as well;
+/// must not send before it has processed an FPDU. On a slow host the first empty Write may arrive too early as well;
 /// therefore it is repeated.
 void Stream::start_nudge_timer(std::chrono::milliseconds after) {
   timer_.expires_after(after);

@@ -80,7 +80,7 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   }
   // [5040-5.4-a] [5040-5.4-c] [5040-7-a] a partly written frame is completed, and the Terminate is the last frame
   std::vector<std::byte> last_words = writer_.cut();
-  // [5044-7.1.2-h] [5041-7.1-e] a responder may not send before it has received a valid FPDU
+  // [5044-7.1.2-h] [5041-7.1-e] a responder must not send before it has received a valid FPDU
   if (may_transmit_ || error.layer != terminate::kMpaLayer) {
     append(writer_, message);
     const std::vector<std::byte> frame = writer_.drain();
@@ -90,7 +90,7 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   end(why, Parting::farewell, std::move(last_words));
 }
 
-/// Ends the connection when the peer makes no progress.
+/// Ends the connection after IwarpOptions::close_timeout, unless bytes of posted work were written in this time.
 void Stream::arm_close_timer() {
   timer_.expires_after(fabric_->options.close_timeout);
   timer_.async_wait([weak = weak_from_this(), before = writer_.written()](error_code error) {

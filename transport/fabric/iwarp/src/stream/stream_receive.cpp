@@ -3,7 +3,8 @@
 // completely, further reads follow at once. The reader reports segments, which are checked before they are placed
 // [5041-7.1-a] [5041-7.1-b] and delivered when they are complete.
 // Ownership: during placement a posted receive, a Read or a pinned window keeps the memory valid.
-// Error handling: a fault is answered by a Terminate; with CRCs, only once the CRC of the segment is correct.
+// Error handling: a fault is answered by a Terminate; with CRCs, a fault in a header only when the CRC of the segment
+// is correct.
 #include <boost/asio/bind_allocator.hpp>
 
 #include "stream/stream.hpp"
@@ -95,7 +96,7 @@ void Stream::on_end_of_stream() {
   if (!reader_.between_frames()) return end(make_error_code(boost::system::errc::connection_reset));
   if (write_error_) return end(write_error_);
   if (!may_transmit_ || state_.after(Event::peer_end) == StreamState::Name::closed) return end({});
-  // The peer has closed its direction; this side sends posted work before it closes.
+  // After disconnect(): the peer has closed its direction, and this side still sends its posted work.
   state_.enter(Event::peer_end);
   arm_close_timer();
 }

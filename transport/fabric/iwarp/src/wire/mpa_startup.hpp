@@ -11,7 +11,7 @@ namespace rpcrdma::fabric::iwarp {
 inline constexpr std::size_t kStartupHeaderSize = 20;
 inline constexpr std::size_t kMaxPrivateData = 512;
 inline constexpr std::size_t kEnhancedDataSize = 4;
-/// The most private data that this side sends: some peers refuse more.
+/// The most bytes of private data that this side sends: some peers refuse more.
 inline constexpr std::size_t kMaxOwnPrivateData = 256 - kEnhancedDataSize;
 inline constexpr std::uint8_t kRevision1 = 1;
 inline constexpr std::uint8_t kRevision2 = 2;

@@ -59,11 +59,11 @@ class Device {
   /// Registers memory until remove(), without access rights for peers. Windows may be bound to it.
   Result<ibv_mr*> add(std::span<std::byte> memory);
   void remove(ibv_mr* region) noexcept;
-  /// The registration that holds all of `memory`, which is not empty; null if there is none. Found by key, or by
+  /// The registration that holds all of `memory`; null if there is none or `memory` is empty. Found by key, or by
   /// address if the key belongs to an earlier fabric.
   ibv_mr* covering(BufferRef memory) const noexcept;
-  /// Registers exactly `sink`, for one RDMA Read. On iWARP a Read Request names its sink to the peer, which may use
-  /// that key as long as it is valid. The key of the memory around the sink stays secret.
+  /// Registers exactly `sink`, for one RDMA Read. On iWARP a Read Request discloses the key of its sink to the peer,
+  /// which can use this key as long as it is valid. The key of the memory around the sink stays secret.
   Result<Registration> register_sink(BufferRef sink);
   /// Registers exactly `memory`, with the rights of one exposure: for devices without memory windows.
   Result<Registration> register_exposure(BufferRef memory, Access access);
@@ -86,13 +86,13 @@ class Device {
 
 /// An id bound to the device at `address`. Fails with the error of why_no_device() if there is none.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
-/// The time limit of one attempt to resolve an address; several attempts follow each other. If a neighbour was not
-/// known before, rxe may report the neighbour's answer only after this limit.
+/// The time limit of one attempt to resolve an address; several attempts follow each other. While the kernel learns the
+/// hardware address of the next hop, rxe may report the answer only after this limit.
 inline constexpr std::chrono::milliseconds kResolveTry{200};
 /// An id bound to the device that leads to a peer at `address`; blocks.
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);
 
-/// The local or peer address of an id.
+/// The local or peer address of an id, with `port` in network byte order.
 Endpoint to_endpoint(const sockaddr& address, std::uint16_t port) noexcept;
 
 }  // namespace rpcrdma::fabric::verbs

@@ -19,7 +19,7 @@ struct CmEvent {
   std::vector<std::byte> private_data;
 };
 
-/// Handles the events of an id whose context points to this object. An id without context drops its events.
+/// Handles the events of an id whose context points to this object. The events of an id without context are dropped.
 class CmHandler {
  public:
   virtual void on_cm_event(CmEvent event) noexcept = 0;

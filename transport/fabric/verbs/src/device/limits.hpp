@@ -19,7 +19,7 @@ struct DeviceLimits {
   bool exact_window_bounds = false;
   bool send_with_invalidate = false;
   bool iwarp = false;  ///< RDMA Reads disclose the key of their sink to the peer
-  /// When the peer accepts, the device reports this side's read depths to the connector instead of the peer's (siw).
+  /// When the peer accepts, the event at the connector has the two read depths swapped (siw).
   bool swapped_read_depths = false;
   /// The device requires that the peer may write to the sink of an RDMA Read (iWARP adapters; siw does not require it).
   /// The permission is limited to exactly the sink, while the Read is outstanding.

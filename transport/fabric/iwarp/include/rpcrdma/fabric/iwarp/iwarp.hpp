@@ -22,7 +22,7 @@ struct IwarpOptions {
   bool request_markers = false;
   /// As initiator, negotiate read depths by RFC 6581. Linux NFS requires it.
   bool enhanced = true;
-  /// As initiator, reconnect without RFC 6581 when the peer closes the connection on an enhanced request.
+  /// As initiator, reconnect without RFC 6581 when the peer closes the connection after an enhanced request.
   bool fall_back = false;
   /// As initiator, request the peer-to-peer model of RFC 6581, in which either side may send first.
   bool peer_to_peer = false;
@@ -37,12 +37,12 @@ struct IwarpOptions {
   std::uint32_t max_half_open = 1024;
   /// As initiator: if the peer sends nothing for this time after set-up, this side sends an empty Write, and repeats it
   /// at growing intervals until the peer sends. Some responders do not process the first FPDUs until more bytes arrive,
-  /// and may not send before they have processed an FPDU.
+  /// and a responder must not send before it has processed an FPDU.
   std::chrono::milliseconds nudge_after{20};
-  /// Time limit for an orderly end without progress, and for delivering a Terminate.
+  /// An orderly end fails after this time without progress. Also the time limit for delivering a Terminate.
   std::chrono::milliseconds close_timeout{2000};
-  /// Idle time after which TCP probes the peer, at least a second. If the peer does not answer for the same time again
-  /// (at least 6 s), the connection ends.
+  /// Idle time after which TCP probes the peer, at least a second. If the peer does not answer for about the same time
+  /// again (at least 6 s), the connection ends.
   std::chrono::seconds keepalive{60};
 };
 

@@ -5,7 +5,7 @@
 // unsignalled work holds its slot until later work completes, and an invalidation does not take effect at once.
 //
 // Operation. All fabrics of one LoopbackNetwork share its io_context. Work moves in turns: one turn is one handler on
-// the io_context, and it moves every frame that is due. The same seed and the same calls lead to the same order of
+// the io_context, and it moves the frames that are due. The same seed and the same calls lead to the same order of
 // events.
 //
 // Ownership. The network's state lives as long as any object that was made from the network.
@@ -26,7 +26,7 @@ class Core;
 
 /// Operations that fail_nth() can make fail.
 enum class LoopbackOperation : std::uint8_t {
-  any,  ///< the next operation of any kind
+  any,  ///< an operation of any kind
   register_memory,
   listen,
   make_queue_pair,
@@ -45,8 +45,8 @@ inline constexpr std::size_t kLoopbackOperations = static_cast<std::size_t>(Loop
 
 struct LoopbackOptions {
   std::uint64_t seed = 1;
-  /// Each frame waits 0 to this many turns, drawn from the seed. Above 0 a Write is placed in two steps, and
-  /// its window is pinned in between.
+  /// Each frame waits 0 to this many turns, drawn from the seed. Above 0 a Write may be placed in two
+  /// steps; its window is pinned in between.
   std::uint32_t max_delay = 0;
   /// Consecutive Writes may be placed in any order (RFC 5040 section 5.5); a Send is delivered after all Writes before
   /// it. With delays, Read Responses may be placed between Writes even if this is false.
@@ -87,8 +87,8 @@ class LoopbackFabric : public Fabric {
   /// Makes the `n`-th operation of this kind from now on (1: the next one) fail with `error`, or with a default error
   /// for its kind.
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
-  /// Operations of this kind so far, including failed ones. A test that makes each operation fail in turn needs this
-  /// number.
+  /// Operations of this kind so far, including failed ones. A test that makes each of them fail, one in each run, needs
+  /// this number.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
   /// Adds `octets` to the reported length of the next message. Simulates a provider that reports a wrong length.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;

@@ -32,8 +32,8 @@ struct OpenOptions {
   bool towards = false;     ///< true: the address is a server's, to connect to; false: it is a local address
   bool from_there = false;  ///< iwarp, with a local address: connect to servers from this address
   /// Idle time after which the peer is probed, at least a second. If the peer does not answer, the connection ends:
-  /// with iwarp after the same time again, but at least 6 s; with verbs after the time that VerbsOptions::keepalive
-  /// states.
+  /// with iwarp after about the same time again, but at least 6 s; with verbs after the time that
+  /// VerbsOptions::keepalive states.
   std::chrono::seconds keepalive{60};
   std::shared_ptr<Tap> tap{};  ///< wraps the opened fabric, such as capture::Capture; null: none
 };
@@ -41,9 +41,9 @@ struct OpenOptions {
 /// Opens a provider on `context` that can reach `address` or listen at it. Provider::automatic chooses verbs if a
 /// device has the address, else iwarp; no device has a wildcard or loopback address. The verbs provider is a plug-in,
 /// librpcrdma-verbs.so; the first call that looks for a device loads it. The folder of the plug-in is the value of the
-/// environment variable RPCRDMA_PLUGIN_DIR. Without the variable, the call searches ../lib/rpcrdma relative to the
-/// program's folder, then rpcrdma beside librpcrdma.so, then the install folder. A program that contains the library
-/// must export its symbols (--export-dynamic, which the CMake targets and pkg-config set).
+/// environment variable RPCRDMA_PLUGIN_DIR. Without the variable, the call searches rpcrdma in the library folder
+/// relative to the program's (usually ../lib), then rpcrdma beside librpcrdma.so, then the install folder. A program
+/// that contains the library must export its symbols (--export-dynamic, which the CMake targets and pkg-config set).
 ///
 /// If the requested provider is not available, fails with FabricError::no_plugin, plugin_mismatch, no_libibverbs,
 /// no_librdmacm, no_rdma, no_device, device_closed or no_driver.
