@@ -27,7 +27,7 @@ std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) 
 /// Writes a few bytes to a new connection, without blocking: all of them, or an error.
 error_code write_all(int socket, Octets octets) noexcept;
 /// Whether close() ends the connection in an orderly way: the peer's host has acknowledged all that was sent, and
-/// no received byte is unread, which would make close() send a reset.
+/// every received byte has been read (an unread byte would make close() send a reset).
 bool is_quiet(Socket& socket) noexcept;
 /// Closes the connection with a TCP reset.
 void reset(Socket& socket) noexcept;

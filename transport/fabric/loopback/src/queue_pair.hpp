@@ -4,7 +4,7 @@
 
 namespace rpcrdma::fabric::loopback {
 
-/// The user's handle to an End: its destruction ends the connection.
+/// The user's handle to an End: destroying the handle ends the connection.
 class LoopbackQueuePair final : public QueuePair {
  public:
   LoopbackQueuePair(std::shared_ptr<End> end, std::optional<Endpoint> peer)

@@ -5,8 +5,8 @@
 // unsent work when it disconnects.
 // Ownership. finish() releases everything but the rdma_cm id, which remains until the queue pair is quiesced: while the
 // id exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost,
-// on_device_lost() destroys the id too. During an iWARP handshake a thread destroys all objects, because the kernel
-// does not destroy any of them before the end of the handshake.
+// on_device_lost() destroys the id too. During an iWARP handshake a thread destroys the id, the queue pair and the
+// completion queue, because the kernel keeps them until the end of the handshake.
 // Error handling. The device's objects are released in any case.
 #include <boost/asio/post.hpp>
 

@@ -3,7 +3,7 @@
 // The connector resolves the address, resolves the route, and connects (on iWARP in another thread). An acceptor's id
 // already has device, address and route when it arrives. In both roles ESTABLISHED ends the set-up; an iWARP connector
 // then waits for kSettle.
-// Error handling. Every failure, and the timer, calls finish() with the reason.
+// Error handling. A failure that is not retried, and the end of the time limit, lead to finish() with the reason.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cerrno>

@@ -125,8 +125,8 @@ error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) 
 }
 
 void VerbsQueuePair::submit_receives() {
-  // After the request to disconnect, receives are not posted to the device: finish() flushes them. It also flushes
-  // receives that the device refuses.
+  // After rdma_disconnect(), receives are not passed to the device: finish() flushes them. It also flushes receives
+  // that the device refuses.
   if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;

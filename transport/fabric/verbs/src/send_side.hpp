@@ -15,8 +15,9 @@ namespace rpcrdma::fabric::verbs {
 ///
 /// Every operation has a slot, numbered from 0; the number is the work request's id. A completion of number n also
 /// completes the unsignalled operations before n; with Limits::overtaking, every work request is signalled. An
-/// operation that needs no work request (the invalidation of a window that the peer has invalidated) has a slot as
-/// well, so that it completes in order of posting; the work request before it must therefore be signalled.
+/// operation that needs no work request (the invalidation of a window that the peer has invalidated, or that is not on
+/// the device) has a slot as well, so that it completes in order of posting; the work request before it must therefore
+/// be signalled.
 ///
 /// used() counts the slot of an operation with a context until its callback runs: the functions take_...() do not
 /// change the count, and their caller subtracts the slot. All other slots are freed by take_...().

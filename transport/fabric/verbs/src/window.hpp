@@ -31,7 +31,7 @@ class VerbsWindow final : public Window {
   error_code prepare_bind(BufferRef memory, Access access, ibv_send_wr& request);
   /// Without memory windows: registers the memory, which exposes it at once.
   error_code expose(BufferRef memory, Access access);
-  /// Deregisters this exposure.
+  /// Without memory windows: deregisters the memory, which ends the exposure.
   void conceal() noexcept { registration_.reset(); }
 
   void set_invalidating() noexcept { state_ = State::invalidating; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Runs the callbacks of one queue pair. Every provider has one in each queue pair.
+// Runs the callbacks of one queue pair. Each queue pair of every provider has a CompletionDispatcher.
 //
 // Operation. The provider adds completions, and the start and the end of the connection, as they occur. run() delivers
 // them: on_established first, then completions in order, each batch closed by on_batch_end, and on_disconnected last.

@@ -22,7 +22,7 @@ class IwarpWindow final : public Window, public Arrival {
   Exposure exposure_;
 };
 
-/// The user's handle to a Stream: its destruction ends the connection.
+/// The user's handle to a Stream: destroying the handle ends the connection.
 class IwarpQueuePair final : public QueuePair {
  public:
   IwarpQueuePair(std::shared_ptr<Stream> stream, std::optional<Endpoint> peer)

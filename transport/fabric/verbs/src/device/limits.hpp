@@ -22,7 +22,7 @@ struct DeviceLimits {
   /// When the peer accepts, the event at the connector has the two read depths swapped (siw).
   bool swapped_read_depths = false;
   /// The device requires that the peer may write to the sink of an RDMA Read (iWARP adapters; siw does not require it).
-  /// The permission is limited to exactly the sink, while the Read is outstanding.
+  /// The permission covers only the sink, and ends with the Read.
   bool remote_writable_sinks = false;
   /// Operations posted after an RDMA Read may complete before it, so that every operation needs its own completion
   /// (siw).
