@@ -24,7 +24,7 @@ void keep_in_cache(Socket& socket) noexcept;
 /// Writes once, without blocking. Returns the number of bytes written. On failure, returns 0 and sets `error`:
 /// would_block means that the send buffer is full.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
-/// Writes a few bytes to a new connection, without blocking: all of them, or an error.
+/// Writes a few bytes to a new connection, without blocking. Fails if the socket does not take all of them at once.
 error_code write_all(int socket, Octets octets) noexcept;
 /// Whether close() ends the connection in an orderly way: the peer's host has acknowledged all that was sent, and
 /// every received byte has been read (an unread byte would make close() send a reset).

@@ -62,7 +62,7 @@ class WindowTable : public std::enable_shared_from_this<WindowTable> {
   Result<std::unique_ptr<Window>> make_window();
   /// The window that is exposed to the peer as `handle`, or null.
   VerbsWindow* find_bound(std::uint32_t handle) const noexcept;
-  /// Null if the window has been destroyed.
+  /// The window with this serial, or null if it has been destroyed.
   VerbsWindow* find(std::uint32_t serial) const noexcept;
   void release_device() noexcept;
   Device& device() const noexcept { return *device_; }

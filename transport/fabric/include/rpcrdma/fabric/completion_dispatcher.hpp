@@ -27,7 +27,7 @@ class CompletionDispatcher {
   /// The provider's callback after a posted dispatch.
   class Owner {
    public:
-    /// Called after the callbacks of a dispatch that wake() posted: transmits the work that they posted.
+    /// Called after the callbacks of a run() that wake() posted: does what the provider must do next, such as transmit.
     virtual void on_dispatched() noexcept = 0;
 
    protected:

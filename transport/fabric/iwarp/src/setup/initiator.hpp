@@ -18,7 +18,7 @@ class Initiator : public std::enable_shared_from_this<Initiator> {
     Agreement agreement;
     ConnectionInfo info;
   };
-  /// Called once, from the io_context, unless cancelled before.
+  /// Called once, from the io_context, unless cancel() is called first.
   using Handler = UniqueFunction<void(Outcome)>;
 
   /// `log` has the connection as its subject.

@@ -54,7 +54,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Ending (stream_end.cpp).
   void disconnect();
   void abort();
-  /// No callback starts after this call.
+  /// Ends the connection. No callback starts after this call.
   void quiesce() noexcept;
 
  private:

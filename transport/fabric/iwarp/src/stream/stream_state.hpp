@@ -23,7 +23,7 @@ class StreamState {
     start,       ///< the user starts the queue pair
     establish,   ///< the handshake succeeded
     disconnect,  ///< the user ends the connection in an orderly way
-    drained,     ///< all posted work is complete
+    drained,     ///< all posted work is complete, and all Reads of the peer are answered
     peer_end,    ///< the peer ended its direction between two frames
     end,         ///< anything that ends the connection at once
   };
@@ -48,7 +48,7 @@ class StreamState {
   bool accepts_work() const noexcept { return name_ == Name::established; }
   /// Whether frames may be written to the socket.
   bool transmits() const noexcept { return name_ >= Name::established && name_ <= Name::peer_ended; }
-  /// Whether the stream reads from the socket.
+  /// False if the stream no longer reads from the socket.
   bool reads() const noexcept { return name_ != Name::peer_ended && name_ != Name::closed; }
   /// Whether an orderly end has begun and is not over.
   bool ending() const noexcept { return name_ >= Name::draining && name_ <= Name::shut_down; }

@@ -57,7 +57,7 @@ void Stream::batch_written() noexcept {
 /// True if no posted work, no Read of the peer and no frame remains.
 bool Stream::drained() const noexcept { return sends_.empty() && responder_.empty() && writer_.empty(); }
 
-/// After disconnect(): this side's direction ends when all posted work is done.
+/// After disconnect(): this side's direction ends when all posted work is done and all Reads of the peer are answered.
 void Stream::shut_down_if_drained() {
   const StreamState::Name next = state_.after(Event::drained);
   if (next == state_.name() || !drained()) return;
