@@ -25,7 +25,8 @@ bool lists_choices(std::string_view type) {
   return type.find('|') != type.npos && std::ranges::none_of(type, [](char c) { return std::isupper(c); });
 }
 
-/// Takes ":{a,b}" or ":UINT in [1 - 256]" from the end of the type.
+/// Moves the choices or the range, such as ":{a,b}" or ":UINT in [1 - 256]", from the end of the type to `choices` or
+/// `range`. Copies the choices of a type such as `on|off`.
 void take_validator(Facts& facts) {
   std::string& type = facts.type;
   if (const std::size_t list = type.find(":{"); list != type.npos && type.back() == '}') {

@@ -24,7 +24,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::strin
 /// Groups that have options; the group of --help is last.
 std::vector<std::string> groups_of(const CLI::App& app);
 
-/// `on|off`, `N`, or an empty text for a flag.
+/// The choices, such as `on|off`, if there are any and they are short, else the type; empty for a flag.
 std::string value_text(const Facts& facts);
 /// The description with range, needed options and default, and with the choices that value_text() omits.
 std::string full_text(const CLI::Option& option, const Facts& facts);

@@ -2,7 +2,7 @@
 // Operation: calls are submitted to the Link. The first call or buffer opens the Backend (opening.hpp), to which the
 // Link then forwards all calls.
 // Ownership: the Client and an opening in progress share the state; buffers share the backend's memory. The backend is
-// destroyed on its thread, after the calls have been cancelled.
+// destroyed on the client's thread, after the calls have been cancelled.
 // Error handling: a failure to open fails the calls that wait for it.
 #include "rpcrdma/client.hpp"
 

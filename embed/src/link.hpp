@@ -27,7 +27,7 @@ class Link final : public transport::Requester {
   void opened(transport::Requester& target);
   /// Fails the waiting calls; the next call tries again.
   void failed(error_code why);
-  /// Drops the requester for good: no other is made.
+  /// Cancels the waiting calls, and drops the requester for good: no other is made.
   void close();
 
  private:

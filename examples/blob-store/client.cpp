@@ -58,7 +58,8 @@ class Mapping {
   std::span<std::byte> bytes_;
 };
 
-/// Keeps kInFlight pieces in flight; `start(part, offset)` begins one. Returns when no call uses the memory any more.
+/// Makes a call for each piece of `memory` by `start(part, offset)`, with at most kInFlight calls in flight. Returns
+/// when no call uses the memory any more.
 template <class Start>
 void in_pieces(BufferRef memory, Start start) {
   std::vector<BufferRef> parts;

@@ -199,7 +199,7 @@ std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   return flatten(message.payload());
 }
 
-/// Keeps the reply in the cache, and also sends it to the calls that are attached to this call.
+/// Keeps the reply in the cache, and answers the calls that are attached to this call with it.
 void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   if (cache_ == nullptr) return;
   const auto reply =

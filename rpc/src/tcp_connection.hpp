@@ -41,7 +41,7 @@ class TcpConnection final : public TcpCallOwner,
                             public std::enable_shared_from_this<TcpConnection>,
                             private BudgetWaiter {
  public:
-  /// TcpShared has counted the connection for `peer`; close() reverses that.
+  /// TcpShared has counted the connection for `peer`; shut() calls TcpShared::leave().
   TcpConnection(std::shared_ptr<TcpWorkerState> worker, boost::asio::ip::tcp::socket socket, fabric::Endpoint peer);
   ~TcpConnection() override;
 

@@ -117,7 +117,7 @@ void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::soc
   if (!shared_->enter(peer.address())) {
     ++shared_->refused;
     shared_->log.about({.fabric = "tcp", .peer = peer}, &lines_)
-        .info("connection refused: too many connections are open");
+        .info("connection refused: too many connections are open, in total or from this address");
     return;
   }
   boost::asio::dispatch(worker->context(), [worker, socket = std::move(socket), peer]() mutable {

@@ -57,8 +57,9 @@ struct TcpPeer {
   BudgetPeer records;
 };
 
-/// One worker's connections and the memory of their calls. Everything but the constructor runs on the worker's thread.
-/// Replies and records have separate budgets, because a call that holds its record may wait for memory for its reply.
+/// One worker's connections and the memory of their calls. Used on the worker's thread, except for the constructor
+/// and calls(). Replies and records have separate budgets, because a call that holds its record may wait for memory for
+/// its reply.
 class TcpWorkerState {
  public:
   TcpWorkerState(const TcpWorker& worker, std::shared_ptr<TcpShared> s);
@@ -66,7 +67,7 @@ class TcpWorkerState {
   PeerTable<TcpPeer>::Ref enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, replies_, records_); }
   void add(TcpConnection& connection) { connections_.insert(&connection); }
   void remove(TcpConnection& connection) noexcept;
-  /// Waits until the calls being served have ended. `handler` runs when no connection is left.
+  /// Drains all connections; `handler` runs when none is left.
   void drain(UniqueFunction<void()> handler);
   /// Ends all connections.
   void cut() noexcept;

@@ -54,13 +54,15 @@ struct ClientOptions {
   memory::PoolOptions memory{};     ///< for the client's pool
 };
 
-/// A client of one server. It connects at the first call, and again when the connection is lost. Over RDMA, the loss
-/// does not end calls in progress: they wait for the next connection, until their deadlines.
+/// A client of one server. It connects at the first call. After the loss of the connection, it connects again at the
+/// next call. Over RDMA, the loss does not end calls in progress: the client connects again without a further call, and
+/// they wait for the new connection until their deadlines.
 ///
-/// Threads. With a thread of its own (first constructor), all functions may be called on any thread. A call from
-/// another thread is posted to the client's thread, and its completion is posted back; a call made on the client's own
-/// thread (in a completion handler without an executor) is not posted. With the application's io_context (second
-/// constructor), call all functions on the thread that runs it.
+/// Threads. With a thread of its own (first constructor), all functions may be called on any thread; on() and
+/// on_connected() must not run concurrently with each other. A call from another thread is posted to the client's
+/// thread, and its completion is posted back; a call made on the client's own thread (in a completion handler without
+/// an executor) is not posted. With the application's io_context (second constructor), call all functions on the thread
+/// that runs it.
 ///
 /// Lifetime. The destructor cancels the calls in progress: they complete with BaseError::cancelled, on the client's
 /// thread before the destructor returns, or later on the application's io_context. close() drains instead. The
@@ -105,7 +107,7 @@ class RPCRDMA_EXPORT Client {
   /// Serves calls that the server makes to this client (RFC 8167), with handlers as in Server::on(), on the client's
   /// thread. Call it before the first call. Such calls and their replies travel over RDMA only; they are short with
   /// RPC-over-RDMA version one, and may be long with version two. No data is placed directly. While there is a handler,
-  /// a lost connection is re-established at once.
+  /// a lost connection is re-established even if no call waits.
   template <rpc::Procedure P, class Handler>
   void on(Handler handler, rpc::AuthRequirement auth = P::kInfo.auth) {
     auto shared = std::make_shared<Handler>(std::move(handler));

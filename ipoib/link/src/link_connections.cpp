@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a peer's request is refused if it is malformed, the link does not know the peer's link-layer address, the
-// peer's Receive MTU has no room for a packet, the request crosses a request of this side and this side has the larger
-// address, or another request of the peer is being accepted. The first packet that needs a connection requests it.
-// Connections that no packet has used for a while are closed.
+// Operation: a peer's request is refused if it is malformed, the peer's Receive MTU has no room for a packet, the link
+// neither knows the peer's link-layer address nor may learn it, the request crosses a request of this side and this
+// side has the larger address, another request of the peer is being accepted, or memory is lacking. A packet for a peer
+// without a connection makes the link request one. Connections that no packet has used for a while are closed.
 // Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
 // Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
 // have crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If
@@ -16,10 +16,10 @@ const char* own_reason(Refusal refusal) noexcept {
   switch (refusal) {
     case Refusal::none: break;
     case Refusal::crossing: return "requests crossed";
-    case Refusal::unknown: return "its address is not that of a peer";
-    case Refusal::receive_mtu: return "its Receive MTU is too small";
+    case Refusal::unknown: return "the address of the requester is not that of a peer";
+    case Refusal::receive_mtu: return "the Receive MTU of the requester is too small";
     case Refusal::busy: return "no room or memory for another connection";
-    case Refusal::malformed: return "malformed private data";
+    case Refusal::malformed: return "the request has malformed private data";
   }
   return "no reason";
 }
@@ -120,7 +120,7 @@ Peer* LinkState::learn_peer(const LinkAddress& address, const fabric::Endpoint& 
   return &peer;
 }
 
-/// Forgets the learnt peers that have no connection, and their addresses.
+/// Forgets the learnt peers that have neither a connection nor packets that wait for one, and their addresses.
 void LinkState::forget_peers() noexcept {
   std::erase_if(peers_, [this](const auto& peer) {
     if (!peer->learnt || peer->connected() || peer->waiting_count != 0 || held_for_ == peer.get()) return false;
@@ -192,7 +192,7 @@ bool LinkState::connect(Peer& peer) {
   return false;
 }
 
-/// Destroys a connection later, as this may be one of its callbacks.
+/// Destroys a connection later, because this function may run in one of its callbacks.
 void LinkState::bury(std::unique_ptr<Connection>& connection) noexcept {
   if (joined_from_ == connection.get()) pass_joined();
   std::erase(touched_, connection.get());

@@ -8,8 +8,8 @@
 // so that it delays no other peer.
 // Cutting: a packet that stands for several is kept in memory of its own. Its segments are cut one after the other into
 // the buffer of this link; each is then handled like any other packet.
-// Error handling: a packet that cannot be sent is counted and dropped; the stack receives an ICMP error where this is
-// useful.
+// Error handling: a packet that cannot be sent is counted and dropped. If the packet is too big or its destination is
+// unreachable, the stack receives an ICMP error.
 #include <algorithm>
 
 #include "link_state.hpp"
@@ -144,7 +144,7 @@ bool LinkState::send_to(Peer& peer) {
   return true;
 }
 
-/// Posts a packet if the connection can carry it. Requires room.
+/// Posts a packet. If it exceeds the MTU of the connection, drops it and returns false. Requires has_room().
 bool LinkState::transmit(Connection& connection, Packet& packet) {
   if (packet.length > connection.mtu()) {  // [4755-7.2-a] the stack learns the MTU of each destination
     ++statistics_.too_big;

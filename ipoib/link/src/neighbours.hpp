@@ -18,9 +18,9 @@ class Neighbours {
     IpBytes host{};       ///< the peer's address on the fabric, if `learnt`
   };
 
-  /// Replaces an entry for the same range.
+  /// Adds an entry, or replaces the entry for the same range.
   void add(const IpPrefix& addresses, Peer& peer);
-  /// Replaces an entry for the same address. `host` is the address of the peer on the fabric.
+  /// Adds a learnt entry, or replaces the entry for the same address. `host` is the address of the peer on the fabric.
   void learn(const IpBytes& address, Peer& peer, const IpBytes& host);
   /// Removes the addresses learnt for `peer`.
   void forget(const Peer& peer) noexcept;

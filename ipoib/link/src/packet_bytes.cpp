@@ -7,7 +7,8 @@
 namespace rpcrdma::ipoib {
 
 // Computes the sum in the byte order of the host, and swaps the bytes of the result if the host's order is not the
-// network's (RFC 1071 section 2). The sums of the halves cannot overflow, as a packet is small.
+// network's (RFC 1071 section 2). The upper and the lower halves of the 64-bit words are
+// added separately; these sums cannot overflow, as a packet is small.
 std::uint64_t checksum_sum(Octets octets, std::uint64_t start) noexcept {
   const std::byte* at = octets.data();
   std::size_t left = octets.size();

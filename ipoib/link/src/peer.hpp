@@ -26,8 +26,8 @@ class Peer final : public ConnectionEvents {
 
   /// The established connection over which packets are sent, or null.
   Connection* usable() const noexcept;
-  /// Whether a connection is being set up, or closed by this side. When that connection is over, a new one is made for
-  /// the packets that wait.
+  /// Whether a connection is being set up, or this side is closing the connection that it requested. Packets wait
+  /// meanwhile: for the former, or for the connection that is made after the latter.
   bool in_progress() const noexcept;
   bool connecting() const noexcept;
   /// Whether there is a connection, in any state.
@@ -50,7 +50,7 @@ class Peer final : public ConnectionEvents {
   unsigned rejections = 0;                ///< consecutive rejections
   Patience patience;                      ///< limits the time for which the peer may stop the device
   bool stalled = false;                   ///< the peer has had no room for too long: packets for it are dropped
-  bool learnt = false;  ///< the peer was made from a request, and is forgotten when it has no connection
+  bool learnt = false;  ///< the peer was made from a request, and may be forgotten when it has no connection
   WeakGuard<Peer> guard{*this};
 
  private:

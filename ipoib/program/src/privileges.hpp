@@ -7,7 +7,7 @@ namespace rpcrdma::ipoib {
 /// Gives up permanently all capabilities but CAP_NET_ADMIN and those that drop_privileges() needs.
 error_code keep_network_privilege() noexcept;
 
-/// Gives up the remaining capabilities, and changes the user from root to nobody.
+/// If the user is root, changes user and group to nobody. Then gives up the remaining capabilities.
 error_code drop_privileges() noexcept;
 
 }  // namespace rpcrdma::ipoib

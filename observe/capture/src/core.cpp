@@ -142,7 +142,7 @@ bool Capture::Core::wait() {
   return !closing_.load();
 }
 
-/// Writes the records that exist now in the order of time. Then frees the channels and connections that had ended.
+/// Writes the records that exist now, oldest first. Then frees the channels and connections that had ended before.
 /// Returns the size of the records.
 std::uint64_t Capture::Core::drain() {
   std::uint64_t written = 0;

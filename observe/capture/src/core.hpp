@@ -72,7 +72,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   mutable std::mutex mutex_;  // protects the members from here to connections_
   std::condition_variable condition_;
   bool running_ = false;              // the thread runs
-  std::uint64_t dropped_before_ = 0;  // frames dropped by channels that have ended
+  std::uint64_t dropped_before_ = 0;  // frames dropped by ended channels, and connections not recorded
   std::vector<std::shared_ptr<Channel>> channels_;
   std::vector<std::shared_ptr<Connection>> connections_;
 

@@ -11,7 +11,7 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The maximum number of remembered peers to which this side has connected.
+/// The maximum number of remembered peers to which this side has tried to connect.
 constexpr std::size_t kMostPeers = 16;
 
 class CapturedFabric final : public fabric::Fabric {
@@ -51,7 +51,7 @@ class CapturedFabric final : public fabric::Fabric {
 
   std::unique_ptr<fabric::Fabric> inner_;
   std::shared_ptr<Recorder> recorder_;
-  std::vector<fabric::Endpoint> peers_;  // the peers to which this side has connected
+  std::vector<fabric::Endpoint> peers_;  // the last peers to which this side has tried to connect
   std::mutex rejecting_;
   std::shared_ptr<Recorder> rejections_;  // a recorder of its own, because reject() may be called on another thread
 };

@@ -165,7 +165,7 @@ CaptureCounts FileWriter::counts() const noexcept {
           bytes_.load(std::memory_order_relaxed)};
 }
 
-/// FILE.pcapng becomes FILE.1.pcapng, and so on; the oldest is overwritten.
+/// The name of the file that was completed `number` files ago: FILE.1.pcapng is the one before FILE.pcapng.
 std::filesystem::path FileWriter::old_name(std::uint32_t number) const {
   std::filesystem::path name = options_.file;
   const std::string extension = name.extension().string();

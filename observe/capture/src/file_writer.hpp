@@ -11,8 +11,8 @@ namespace rpcrdma::capture {
 
 /// Writes records to a file, or to a ring of files. Used by one thread, except for counts().
 ///
-/// Each file can be read by itself: it shows the opening of a connection before its first frame. If a write fails, the
-/// file is truncated to a whole number of blocks, and later records are dropped until the next run.
+/// Each file can be read by itself: it shows the opening of a connection before that connection's first frame. If a
+/// write fails, the file is truncated to a whole number of blocks, and later records are dropped until the next run.
 class FileWriter {
  public:
   /// `given_up` becomes true when the writer must not wait any longer for a full FIFO.
@@ -22,7 +22,7 @@ class FileWriter {
   error_code open();
   /// `run` counts the times that the capture was started.
   void write(const Record& record, std::uint64_t run);
-  /// Passes the buffered blocks to the kernel. The error is reported once.
+  /// Passes the buffered blocks to the kernel. Returns the error of this or of an earlier write, once.
   error_code flush();
   /// Completes the file, if records came since the last time; more may follow. `dropped`: records that did not reach
   /// write().

@@ -21,7 +21,7 @@ struct TcpHeader {
   std::uint16_t window = 65535;
 };
 
-/// The size of a segment with `payload` bytes of payload, with its headers.
+/// The size of an IP packet that carries a segment with `payload` bytes of payload.
 std::size_t segment_size(const Connection& connection, const TcpHeader& header, std::size_t payload) noexcept;
 
 /// Writes a TCP segment with `payload` to `packet`, of segment_size() bytes.

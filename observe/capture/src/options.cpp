@@ -41,7 +41,7 @@ std::optional<AddressRange> parse_range(std::string_view text) {
   return AddressRange{base, bits};
 }
 
-/// Takes the value of one option; false if it is wrong.
+/// Sets the option `name` (peer, size, files or snap) to `value`; false if the value is wrong.
 bool take(std::string_view name, std::string_view value, CaptureOptions& options) {
   if (name == "peer") {
     options.peer = parse_range(value);

@@ -23,10 +23,9 @@ class PeerAccess {
  public:
   void bound(const Segment& segment, BufferRef memory, fabric::Access access);
   void unbound(std::uint32_t handle) noexcept { windows_.erase(handle); }
-  /// Takes a message of this side, and records the Read chunks of its call.
+  /// Records the Read chunks of `message`, which this side sends.
   void sent(Octets message);
-  /// Takes a message of the peer, and returns the ranges that the peer has read and written before this message. Valid
-  /// until the next call.
+  /// Returns the ranges that the peer has read and written before it sent `message`. Valid until the next call.
   const std::vector<AccessPart>& received(Octets message);
 
  private:

@@ -39,7 +39,7 @@ struct Recorder::Gather {
   std::uint32_t offset = 0;  // offset in rest.front()
 
   explicit Gather(std::span<const BufferRef> all) noexcept : rest(all), left(total(all)) {}
-  /// Passes `count` bytes, and copies the first of them as far as `to` has room.
+  /// Advances by `count` bytes, and copies as many of them as `to` has room for.
   void take(std::uint32_t count, MutableOctets to) noexcept {
     left -= count;
     while (count != 0) {
@@ -80,7 +80,7 @@ std::uint32_t Recorder::read_request(Track& track, Direction direction, std::uin
                                      std::uint32_t size) noexcept {
   if (!active() || track.connection == nullptr) return 0;
   const std::uint32_t number = kFirstMsn + track.reads[direction]++;
-  // The provider chooses the STag of the sink and does not report it. This function uses another STag for each Read, so
+  // The provider chooses the STag of the sink and does not report it. This function uses a new STag for each Read, so
   // that a reader of the capture can tell the Responses apart.
   const std::uint32_t sink = number << 8;
   std::array<std::byte, kReadRequest> request;

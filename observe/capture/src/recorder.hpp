@@ -42,10 +42,10 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   Capture::Core& core() noexcept { return *core_; }
-  /// Whether anything is recorded now. If not, the functions below have no effect.
+  /// Whether the capture runs. If not, the functions below record nothing.
   bool active() const noexcept { return core_->active(); }
 
-  /// Records that the connection is established or has failed. `connection` is constant from now on.
+  /// Records that the connection is established, was refused or has failed. `connection` is constant from now on.
   void open(Track& track, std::shared_ptr<Connection> connection);
   /// Records a Send. `invalidated`: the handle of a Send with Invalidate.
   void send(Track& track, Direction direction, Opcode opcode, std::uint32_t invalidated,
@@ -53,7 +53,8 @@ class Recorder {
   /// Records an RDMA Write.
   void write(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
              std::span<const BufferRef> gather) noexcept;
-  /// Records a Read Request for `size` bytes that is sent in `direction`. Returns the sink's STag for the Response.
+  /// Records a Read Request for `size` bytes that is sent in `direction`. Returns the sink's STag for the
+  /// Response; 0 if nothing is recorded.
   std::uint32_t read_request(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
                              std::uint32_t size) noexcept;
   /// Records a Read Response that is sent in `direction`.

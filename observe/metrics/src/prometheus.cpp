@@ -37,7 +37,7 @@ class Families {
     begin(name, help, MetricType::Gauge);
     add(value, {});
   }
-  /// Adds to the family that was begun last.
+  /// Adds a metric to the family that was begun last.
   template <class Number>
   void add(Number value, Labels labels) {
     ClientMetric metric;
@@ -45,8 +45,8 @@ class Families {
     metric.counter.value = metric.gauge.value = value_of(value);
     families_.back().metric.push_back(std::move(metric));
   }
-  /// Adds a histogram. Its bounds are powers of two from 2^`low` to 2^`high`, in steps of `step` bits; `scale` converts
-  /// values.
+  /// Adds a histogram to the family that was begun last. The bounds of its buckets are powers of two from 2^`low` to
+  /// 2^`high`, in steps of `step` bits; `scale` converts values.
   void add(const Histogram& histogram, unsigned low, unsigned high, unsigned step, double scale, Labels labels) {
     ClientMetric metric;
     metric.label = std::move(labels);
@@ -263,7 +263,7 @@ void add_iwarp(Families& out, const Report& report) {
   out.counter("rpcrdma_iwarp_wakeups_total", "Times that the event loop reported received data.", sum.wakeups);
 }
 
-/// One value for each listener. The configuration bounds their number.
+/// Adds a family with one value for each listener. The configuration bounds the number of listeners.
 template <class Get>
 void each_listener(Families& out, const Report& report, MetricType type, const char* name, const char* help, Get get) {
   out.begin(name, help, type);
@@ -271,7 +271,7 @@ void each_listener(Families& out, const Report& report, MetricType type, const c
     out.add(std::invoke(get, one.counters), {{"listener", text_of(one.counters.endpoint)}, {"fabric", one.fabric}});
 }
 
-/// The traffic of the listeners for RDMA.
+/// Adds families with the traffic of each listener for RDMA.
 void add_listener_traffic(Families& out, const Report& report) {
   using transport::Traffic;
   const auto each = [&out, &report](const char* name, const char* help, auto add) {

@@ -86,7 +86,7 @@ std::optional<Target> parse_target(std::string_view text) {
     target.host = text.substr(0, colon);
     port = text.substr(colon);
   } else {
-    target.host = text;  // more than one colon: an IPv6 address
+    target.host = text;  // no colon, or the colons of an IPv6 address
   }
   if (!port.empty()) {
     target.port = 0;

@@ -42,12 +42,12 @@ class ClientLink {
   bool ensure_connected();
   error_code error() const noexcept { return client_->last_error(); }
 
-  /// Runs the event loop until `done()`, which is called after each event, returns true.
+  /// Handles events until `done()` returns true; asks before the first event and after each.
   template <class Done>
   void run_until(Done done) {
     while (!done()) runner_.run_one();
   }
-  /// As run_until() above, but at most until the time `until`; returns false if that time has passed.
+  /// As run_until() above, but at most until the time `until`. Returns false if `done()` is still false then.
   template <class Done>
   bool run_until(Done done, std::chrono::steady_clock::time_point until) {
     if (done()) return true;

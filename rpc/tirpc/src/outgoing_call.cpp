@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The program's XDR routines run in the calling thread: when the transport asks for the message, they encode
-// the arguments into registered memory; when it delivers the reply, they decode the results in place.
+// Operation. The program's XDR routines run in the calling thread. For a waiting call, they encode the arguments into
+// registered memory when the transport asks for the message, and decode the results in place when it delivers the
+// reply. A posted call is encoded once, before it is submitted; its reply is dropped.
 // Ownership. A waiting call lives on the stack of clnt_call(). A posted call owns its message, and is deleted when it
 // is over.
-// Errors. Every error becomes the clnt_stat that the TCP transport of libtirpc reports for it.
+// Errors. Every error of a waiting call becomes the clnt_stat that the TCP transport of libtirpc reports for it.
 #include "outgoing_call.hpp"
 
 #include <algorithm>
@@ -136,7 +137,7 @@ void WaitingCall::decode_early(xdr::Decoder& in) {
   early_ = Early::ended;
 }
 
-/// Handles the reply of a call whose decoding has begun early. If the reply is inline, it is an RPC error.
+/// Handles a reply whose decoding has begun early. An inline reply replaces what was decoded, and must be an RPC error.
 void WaitingCall::take_reply(const Payload& message) noexcept {
   const BufferRef bytes = message.pieces.front().octets;
   if (bytes.data == reply_memory.data) {

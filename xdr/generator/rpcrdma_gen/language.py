@@ -316,7 +316,7 @@ class Parser:
         self.define(name, Union(name, switch, arms, line), line)
 
     def value_or_name(self):
-        """The value of a case, including TRUE, FALSE, and constants of a header that the file includes."""
+        """Takes the value of a case, which may also be TRUE, FALSE or a constant of a header that the file includes."""
         line, text = self.line(), self.take()
         if not re.fullmatch(r"[A-Za-z_]\w*|-?\w+", text):
             raise SourceError(line, f"'{text}': expected a value")

@@ -50,7 +50,7 @@ struct WccAttributes {
 };
 inline WccAttributes wcc_of(const Attributes& a) noexcept { return {a.size, a.mtime, a.ctime}; }
 
-/// wcc_data. `before` is set only if, as far as this server can tell, it was read atomically with the change.
+/// wcc_data. `before` is set only if, as far as the server can tell, it was read atomically with the change.
 struct Wcc {
   std::optional<WccAttributes> before;
   std::optional<Attributes> after;

@@ -53,9 +53,9 @@ struct DispatcherOptions {
   Log log;                          ///< copied
 };
 
-/// Serves calls on the thread of its transports' io_context. Handlers must be registered before the first call. Must
-/// outlive its transports and every ServerCall. Each thread has its own dispatcher; several dispatchers may share a
-/// DuplicateCache.
+/// Serves calls on the thread of its transports' io_context. Register handlers before the first call. The
+/// dispatcher must outlive its transports and every ServerCall. Each thread has its own dispatcher; several dispatchers
+/// may share a DuplicateCache.
 class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
  public:
   /// A dispatcher without procedures.

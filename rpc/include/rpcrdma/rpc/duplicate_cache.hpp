@@ -50,8 +50,8 @@ struct DuplicateCacheOptions {
   std::chrono::steady_clock::duration max_age = std::chrono::minutes(2);
 };
 
-/// A cache shared by all threads of a server. Each non-idempotent call locks one of its shards briefly; idempotent
-/// calls do not use it.
+/// A cache shared by all threads of a server. Each non-idempotent call locks one shard of the cache briefly;
+/// idempotent calls do not use the cache.
 class RPCRDMA_EXPORT DuplicateCache {
  public:
   /// A reply message, from its XID on.

@@ -42,8 +42,8 @@ inline ReplyBound readdirplus(const READDIRPLUS3args& args) noexcept {
 }  // namespace detail
 
 // The arguments are: name, number, name in the .x file, eligible arguments, eligible results, idempotent, credential,
-// bound. WRITE is idempotent: a repeated WRITE writes the same bytes at the same offset. SETATTR with a guard is not
-// idempotent, nor is CREATE in a mode other than UNCHECKED.
+// bound. WRITE is idempotent: a repeated WRITE writes the same bytes at the same offset. SETATTR and CREATE count as
+// not idempotent because some of their forms are not: SETATTR with a guard, CREATE in a mode other than UNCHECKED.
 #define RPCRDMA_NFS3(NAME, NUMBER, UPPER, IN, OUT, IDEMPOTENT, AUTH, BOUND)                                 \
   RPCRDMA_PROCEDURE(NAME, (kProgram, kVersion, NUMBER, #UPPER, IN, OUT, IDEMPOTENT, AuthRequirement::AUTH), \
                     UPPER##3args, xdr_##UPPER##3args, UPPER##3res, xdr_##UPPER##3res, BOUND)

@@ -52,7 +52,7 @@ constexpr std::uint64_t bound_of(T value) noexcept {
 }
 
 /// The error that a result carries: its member `status`, or `fhs_status` as in MOUNT (RFC 1813 section 5.2.1). 0 if it
-/// has no such member.
+/// has neither.
 template <class Result>
 std::uint32_t status_of(const Result& result) noexcept {
   if constexpr (requires { static_cast<std::uint32_t>(result.status); })

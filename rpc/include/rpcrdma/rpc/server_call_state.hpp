@@ -71,8 +71,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   virtual void free_args() noexcept = 0;
   virtual bool encode_result(xdr::Encoder& out) noexcept = 0;
   virtual void give_back() noexcept = 0;
-  /// The value of the result's member `status`, an error of the program; 0 if the type of the result has no such
-  /// member.
+  /// The error of the program that the result carries: see status_of().
   virtual std::uint32_t result_status() const noexcept = 0;
 
  private:

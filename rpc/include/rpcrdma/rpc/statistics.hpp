@@ -14,11 +14,12 @@ namespace rpcrdma::rpc {
 struct ProcedureStatistics : transport::CallStatistics {
   /// Results that carry an error of the program, such as NFS3ERR_NOENT.
   struct Failure {
-    std::uint32_t status = 0;  ///< the value of the result's member `status`
+    std::uint32_t status = 0;  ///< the status that the results carry
     std::uint64_t count = 0;   ///< 0: this entry is not used
   };
 
-  std::uint64_t replayed = 0;  ///< the part of calls() that the duplicate request cache has answered (server)
+  std::uint64_t replayed =
+      0;  ///< server: calls that the duplicate request cache has answered or attached to an equal call
   /// Server: the part of replies() without a result, such as SYSTEM_ERR. Client: calls that ended without a result.
   std::uint64_t errors = 0;
   Histogram reply_size;  ///< bytes of reply messages, including the bytes in chunks

@@ -77,7 +77,7 @@ class RPCRDMA_EXPORT TcpServer {
   struct Counters {
     std::uint32_t connections = 0;  ///< the number of open connections
     std::uint64_t accepted = 0;     ///< connections accepted
-    std::uint64_t refused = 0;      ///< connections closed at once because of a limit
+    std::uint64_t refused = 0;      ///< connections closed at once: beyond a limit, or while the server stops
     std::uint64_t calls = 0;        ///< calls received
     std::uint64_t failed = 0;       ///< connections that ended before they could be passed to a worker
   };

@@ -19,9 +19,9 @@ struct Statistics {
   std::uint64_t no_neighbour = 0;  ///< packets from the stack to addresses that no neighbour has
   std::uint64_t unreachable = 0;   ///< packets from the stack without a connection, or without room to wait for one
   std::uint64_t too_big = 0;       ///< packets from the stack larger than the MTU of the connection
-  std::uint64_t stalled = 0;       ///< packets from the stack to a peer that has had no room for too long
-  std::uint64_t lost = 0;          ///< packets whose connection ended before they were sent
-  std::uint64_t invalid = 0;       ///< packets from the stack that are not IP, exceed the MTU, or contradict Offload
+  std::uint64_t stalled = 0;  ///< packets to a peer without room for too long, or beyond the room of a new connection
+  std::uint64_t lost = 0;     ///< packets whose connection ended before they were sent
+  std::uint64_t invalid = 0;  ///< packets from the stack that are not IP, exceed the MTU, or contradict Offload
 
   std::uint64_t bad_frames =
       0;  ///< received frames that are shorter than their headers, or not of the type that the header names
@@ -37,9 +37,9 @@ struct Statistics {
   std::uint64_t refused_unknown = 0;    ///< requests refused because no neighbour has the sender's address
   std::uint64_t refused_mtu = 0;        ///< requests refused because of their Receive MTU
   std::uint64_t refused_malformed = 0;  ///< requests refused because of their private data
-  std::uint64_t refused_busy = 0;       ///< requests refused for lack of memory, or while another was being accepted
-  std::uint64_t ended = 0;              ///< connections that have ended
-  std::uint64_t idle = 0;               ///< ended connections that this side closed because they were idle
+  std::uint64_t refused_busy = 0;  ///< requests refused: no memory, another was being accepted, or accepting failed
+  std::uint64_t ended = 0;         ///< connections that have ended
+  std::uint64_t idle = 0;          ///< ended connections that this side closed because they were idle
 
   /// The counters as "name=value name=value ...".
   std::string text() const;

@@ -23,7 +23,7 @@ struct StatisticsServerOptions {
   std::uint32_t max_header = 8192;   ///< bytes of a request
   std::chrono::milliseconds timeout{
       10000};  ///< limit of each step: a request arrives, a report arrives, the client reads the reply
-  std::chrono::milliseconds freshness{100};  ///< a report is sent again until it has this age
+  std::chrono::milliseconds freshness{100};  ///< a report answers further requests until it has this age
   std::string version;                       ///< version of the program
   /// Names of this machine that clients may use in the Host header if the server listens on a loopback address. IP
   /// addresses and localhost are always accepted. If the server listens on another address, every name is accepted.

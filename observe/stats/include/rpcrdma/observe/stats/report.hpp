@@ -73,9 +73,9 @@ struct Report {
 
   /// Adds the calls that `dispatcher` has served. Called on its thread.
   void add(const rpc::Dispatcher& dispatcher);
-  /// Adds one thread's share of a fabric.
+  /// Adds one thread's share of a fabric, and the connections of this share.
   void add(FabricUse&& use, std::vector<transport::ConnectionReport>&& connections);
-  /// Adds connections to those that are listed.
+  /// Adds connections; only the kMostConnections with the most calls stay listed.
   void add(std::vector<transport::ConnectionReport>&& connections);
   /// Adds the sums of a group of listeners.
   void add(const transport::Server::Counters& more) noexcept;
