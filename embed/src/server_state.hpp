@@ -11,8 +11,8 @@
 
 namespace rpcrdma {
 
-/// The parts of a running server. The order of the members is the reverse order of destruction. All members except
-/// those that run on the loops belong to the owner's thread.
+/// The parts of a running server. The order of the members is the reverse order of destruction. Members are
+/// changed on the owner's thread or on the loops; after start(), statistics() and report() read them on any thread.
 struct Server::State {
   explicit State(ServerOptions wanted);
 

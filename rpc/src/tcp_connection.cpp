@@ -20,7 +20,8 @@
 namespace rpcrdma::rpc {
 
 using boost::asio::ip::tcp;
-/// The maximum number of bytes and buffers per system call. Between two system calls the event loop serves others.
+/// The maximum number of bytes and buffers per system call. Between two system calls the event loop serves other
+/// connections.
 constexpr std::size_t kMostBytes = 1u << 20;
 constexpr std::size_t kMostParts = 128;
 /// How long a peer may take to close its side of a drained connection.

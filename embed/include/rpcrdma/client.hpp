@@ -75,7 +75,8 @@ class RPCRDMA_EXPORT Client {
   /// rpcbind at HOST for the port of its program (netid rdma, rdma6, tcp or tcp6). If a name has several addresses, the
   /// first one that answers is used. Throws std::invalid_argument for text of another form.
   explicit Client(std::string_view server, ClientOptions options = {});
-  /// `context` must outlive this object; run it afterwards, or destroy it, to free the client's resources.
+  /// `context` must outlive this object. After the client is destroyed, run or destroy `context` to free the client's
+  /// resources.
   Client(boost::asio::io_context& context, std::string_view server, ClientOptions options = {});
   ~Client();
   Client(const Client&) = delete;

@@ -38,7 +38,7 @@ struct ServerOptions {
   bool rpcbind = false;        ///< register the programs with this machine's rpcbind (rdma, rdma6, tcp, tcp6)
   std::uint32_t credits = 32;  ///< calls that one client may have in progress, 1 to 1024
   std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  std::uint32_t max_connections = 1024;   ///< the most connections of each fabric, and of each listener on TCP
+  std::uint32_t max_connections = 1024;  ///< the most connections of iwarp, of each verbs address, of each TCP listener
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   Polling poll{};                      ///< polling of each event loop before its thread sleeps

@@ -51,7 +51,7 @@ class ConnectionEvents {
 struct ConnectionLimits {
   std::uint32_t qpn = 0;
   std::uint32_t receive_mtu = 0;
-  std::uint16_t depth = 0;  ///< packets outstanding in each direction
+  std::uint16_t depth = 0;  ///< the most packets outstanding in each direction
   std::chrono::milliseconds handshake_timeout{};
 };
 

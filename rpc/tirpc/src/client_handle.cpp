@@ -2,7 +2,8 @@
 // Operation. clnt_call() works as in the TCP transport of libtirpc: one attempt, and up to two more after AUTH_REFRESH.
 // The calling thread runs the event loop of the connection until the call is over.
 // Ownership. The handle contains the CLIENT that the program uses; clnt_destroy() deletes both.
-// Errors. A call is never sent twice: the loss of its connection ends it with RPC_CANTRECV.
+// Errors. The loss of the connection ends a call: with RPC_CANTRECV if it may have been sent, else with RPC_CANTSEND. A
+// call that may have been sent is not sent again.
 #include "client_handle.hpp"
 
 #include <pthread.h>

@@ -32,10 +32,10 @@ struct CallArgs {
 
 /// As libtirpc's xdr_void(), but with the parameters of an xdrproc_t.
 bool_t no_results(XDR*, ...);
-/// True if the results take no bytes.
+/// True if `routine` is null or xdr_void(): the arguments or results take no bytes.
 bool is_void(xdrproc_t routine) noexcept;
 
-/// Opaques of at least this length are transferred from and to the program's memory.
+/// Opaques of at least this length may be transferred directly from and to the program's memory.
 constexpr std::size_t kLongOpaque = 1u << 16;
 
 /// Registers long opaques in the program's memory for one message.
@@ -50,7 +50,7 @@ class BorrowedMemory final : public xdr::Borrowing {
   std::vector<memory::RegisteredBuffer> registered_;
 };
 
-/// The bytes of a message without items.
+/// The bytes of `message`, which must have no items.
 std::vector<std::byte> flat(const Payload& message);
 /// Writes a call message with libtirpc's routines.
 bool encode_call(xdr::Encoder& out, const CallArgs& from);
@@ -61,7 +61,8 @@ inline constexpr char kUnanswered[] = "unanswered";
 
 class HeldArguments;
 
-/// A call that waits for its reply, and decodes it inside done(), while the message is valid.
+/// A call that waits for its reply. Decodes the reply inside done(), while the message is valid, or earlier by
+/// decode_early().
 class WaitingCall final : public transport::Call, private xdr::Staging {
  public:
   WaitingCall(const CallArgs& args, memory::Pool& pool) noexcept : args_(args), pool_(pool), borrowed_(pool.fabric()) {

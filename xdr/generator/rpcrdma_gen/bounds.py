@@ -169,7 +169,7 @@ class Bounds:
         return Size(Expression(WORD) + size)
 
     def pointer(self, declared, inside):
-        """Optional data, or a linked list: a struct that points to its own type."""
+        """The bound of optional data, or of a linked list: a struct that points to its own type."""
         listed = declared.type
         if "*" + listed in inside or listed in inside and not self.results:
             return Size(Expression(WORD))  # counted where the list begins

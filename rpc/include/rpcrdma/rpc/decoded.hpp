@@ -14,7 +14,7 @@ namespace rpcrdma::rpc {
 /// Copies a message if a decoded value refers to the message (xdr::MessageKeeper).
 class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
  public:
-  /// Copies `from` at the first call, and returns the copy, which belongs to this object.
+  /// Copies `from`, and returns the copy, which belongs to this object. Null if memory is exhausted.
   const Payload* keep(const Payload& from) override;
   /// Releases the copy to the caller; null if no decoded value refers to the message.
   std::unique_ptr<std::byte[]> release() noexcept { return std::move(memory_); }

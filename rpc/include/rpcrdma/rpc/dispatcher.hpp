@@ -24,9 +24,9 @@ class RPCRDMA_EXPORT Registration {
   virtual ~Registration() = default;
   /// The binding of the procedure.
   virtual const ProcedureInfo& info() const noexcept = 0;
-  /// Decodes the arguments and runs the handler; false if the arguments cannot be decoded. The cache may attach this
-  /// call to an equal call in progress. If the equal call then ends without being run, `server` receives this call
-  /// again.
+  /// Decodes the arguments and runs the handler; false if the arguments cannot be decoded. The cache may answer this
+  /// call, or attach it to an equal call in progress. If the equal call then ends without being run, `server` receives
+  /// this call again.
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()

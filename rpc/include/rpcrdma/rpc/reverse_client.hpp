@@ -34,7 +34,7 @@ namespace rpcrdma::rpc {
 /// message. At most ConnectionOptions::reverse_credits calls are in flight at once; further calls wait in order.
 class ReverseClient {
  public:
-  /// A handle without a client: only assignment, destruction and operator bool are allowed.
+  /// A handle without a client: only copying, assignment, destruction and operator bool are allowed.
   ReverseClient() noexcept = default;
   /// A handle to the client that has sent `call`. The caller asserts that this client has announced, through the upper
   /// layer, that it accepts reverse calls (RFC 8167 section 6). While a handle exists, the connection does not count as
@@ -45,7 +45,8 @@ class ReverseClient {
   explicit operator bool() const noexcept { return calls_ != nullptr; }
   /// False once the connection has ended, and over TCP, where there are no reverse calls. May be called on any thread.
   bool alive() const noexcept { return calls_->alive(); }
-  /// Counters of all reverse calls on the connection; zero without a connection. Called on the connection's thread.
+  /// Counters of all reverse calls on the connection; zero over TCP, or if the connection was lost before this handle
+  /// was made. Called on the connection's thread.
   transport::Requester::Counters counters() const noexcept { return calls_->counters(); }
   /// The executor of the connection. May be called on any thread.
   ClientCore::Executor get_executor() const noexcept { return calls_->executor(); }

@@ -18,8 +18,8 @@ struct ProcedureStatistics : transport::CallStatistics {
     std::uint64_t count = 0;   ///< 0: this entry is not used
   };
 
-  std::uint64_t replayed =
-      0;  ///< server: calls that the duplicate request cache has answered or attached to an equal call
+  /// Server: calls that the duplicate request cache has answered or attached to an equal call.
+  std::uint64_t replayed = 0;
   /// Server: the part of replies() without a result, such as SYSTEM_ERR. Client: calls that ended without a result.
   std::uint64_t errors = 0;
   Histogram reply_size;  ///< bytes of reply messages, including the bytes in chunks

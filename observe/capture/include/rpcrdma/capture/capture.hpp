@@ -45,7 +45,7 @@ struct CaptureOptions {
   std::size_t buffer = std::size_t{4} << 20;  ///< bytes of the ring of each fabric; a power of two, at least 128 KiB
 };
 
-/// Why a text does not describe a capture, or why it cannot be started.
+/// Why a text does not describe a capture, or why the capture cannot be started.
 struct CaptureRefusal {
   std::string why;  ///< one line, for the user
 };
@@ -67,7 +67,8 @@ class RPCRDMA_EXPORT Capture final : public fabric::Tap {
  public:
   class Core;  ///< private: shared by the capture, its thread and the wrapped fabrics
 
-  /// Creates the file and starts the thread. The error is that of opening the file. `log` gets one line when the disk
+  /// Creates the file and starts the thread. Fails with the error of opening the file, or with
+  /// BaseError::invalid_argument if a value of `options` is out of range. `log` gets one line when the disk
   /// refuses a write; the capture stops then.
   static Result<std::shared_ptr<Capture>> open(CaptureOptions options, Log log);
   /// Calls close().
@@ -83,11 +84,12 @@ class RPCRDMA_EXPORT Capture final : public fabric::Tap {
   /// Pauses. The thread then writes the frames captured so far, with the interface's statistics: the file is
   /// complete a moment later.
   void stop() noexcept;
-  /// Whether it captures now.
+  /// Whether traffic is captured now.
   bool running() const noexcept;
   /// start() if stopped, else stop(). May be called in a signal handler.
   void toggle() noexcept;
-  /// Writes the captured frames, and ends the thread. A disk that does not answer is given up after a few seconds.
+  /// Writes the captured frames, and ends the thread. Gives up after a few seconds if the disk does not
+  /// answer.
   void close() noexcept;
 
   /// Totals so far.

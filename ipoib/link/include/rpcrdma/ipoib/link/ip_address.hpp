@@ -18,7 +18,7 @@ boost::asio::ip::address address_of(const IpBytes& bytes) noexcept;
 /// A range of addresses, or an address and the range that it is in.
 struct IpPrefix {
   boost::asio::ip::address address;
-  std::uint8_t length = 0;  ///< bits, at most 32 or 128
+  std::uint8_t length = 0;  ///< bits: at most 32 for IPv4, 128 for IPv6
 
   bool contains(const IpBytes& other) const noexcept;
 };

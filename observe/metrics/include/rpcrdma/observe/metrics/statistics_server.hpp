@@ -33,8 +33,8 @@ struct StatisticsServerOptions {
 /// Answers GET and HEAD. No request changes anything. Everything belongs to the thread of the io_context.
 class StatisticsServer {
  public:
-  /// Passes a report to its argument, on the thread of the io_context, before or after it returns. May be called again
-  /// before the report has been passed.
+  /// Passes a report to its argument, on the thread of the io_context, before the call of the Source returns or later.
+  /// The Source may be called again before the report has been passed.
   using Source = std::function<void(UniqueFunction<void(Report)>)>;
 
   /// Listens at `local` and serves as long as the result exists and `context` runs.
