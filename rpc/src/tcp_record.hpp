@@ -44,7 +44,7 @@ class RecordReader {
     begin();
     return parse();
   }
-  /// The memory required to continue the record; 0 if it is complete.
+  /// The bytes of memory required to continue the record; 0 if it is complete.
   std::size_t wanted() const noexcept { return wanted_; }
   /// Provides memory of wanted() bytes. async_go_on() must follow.
   void use(Record memory) {

@@ -153,8 +153,8 @@ void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
 
 void Connection::on_disconnected(error_code why) noexcept {
   state_ = State::over;
-  // Before the connection was established, failed_ means that the reply was unusable. Later it means that a Receive
-  // could not be posted again, which also happens on a queue pair that has been closed cleanly.
+  // Before the connection was established, failed_ means that the reply was unusable. Later it means that work
+  // could not be posted, which also happens on a queue pair that has been closed cleanly.
   if (failed_ && !made_ && !why) why = fabric::FabricError::protocol_violation;
   events_.on_over(*this, why, lost_);
 }

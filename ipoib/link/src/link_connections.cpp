@@ -24,7 +24,8 @@ const char* own_reason(Refusal refusal) noexcept {
   return "no reason";
 }
 
-/// The bytes of memory for the packets of one connection, in each direction, within the limits of the depth.
+/// The bytes of memory for the packets of one connection in each direction, if that is room for at least kMinDepth and
+/// at most kMaxDepth packets.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
 /// The maximum number of peers, and of learnt peers with one address on the fabric.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: each turn of the event loop reads at most kBatch packets; the work that they post is submitted at the end
+// Operation: each turn of the event loop reads at most kBatch packets; the work posted for them is submitted at the end
 // of the turn. A packet is read into the one buffer of this link and passed to a connection, which leaves another
 // buffer in exchange.
 // Back-pressure: if the peer of a packet has no room, the packet is held. The device is not read until the peer has

@@ -17,7 +17,7 @@ constexpr std::chrono::microseconds kLongestInterval{20'000};
 constexpr std::chrono::microseconds kShortestInterval{500};
 constexpr std::uint64_t kAtOnce = 64 << 10;  // bytes
 constexpr unsigned kBetweenYields = 16;      // records
-/// How long close() waits for the disk.
+/// How long close() waits for the disk and, after it has given up the disk, for the end of the thread.
 constexpr std::chrono::seconds kPatience{2};
 
 /// Blocks all signals in a new thread: the program handles its signals in its own threads.

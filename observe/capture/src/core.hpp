@@ -3,7 +3,8 @@
 // Operation. Producers fill rings; the thread of the capture empties them, oldest record first, and writes the file.
 // Ownership. The capture, its thread and every recorder share the Core. A connection and a ring are freed by the
 // thread, once their producer has ended and all their records are written.
-// Error handling. If the file cannot be written, the capture stops; frames are then dropped and counted.
+// Error handling. If the file cannot be written, the capture stops; frames that are still in the rings are
+// dropped and counted.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>

@@ -71,8 +71,8 @@ void FileWriter::write(const Record& record, std::uint64_t run) {
   if (blocks_.size() >= kWriteSize) write_all();
 }
 
-/// Adds the frames of the handshake, so that they end at the positions of `record`. `late`: the handshake took place
-/// before the first frame of this file.
+/// Adds the frames of the handshake, so that they end where `record` begins in the two streams. `late`: the handshake
+/// took place before the first frame of this file.
 void FileWriter::show_opening(const Record& record, bool late) {
   Connection& connection = *record.connection;
   connection.shown_in = number_;

@@ -20,7 +20,7 @@ struct SegmentHeaders {
 };
 
 /// What the writer knows of a connection: made when the connection is established, refused or has failed, and constant
-/// from then on, except for the last members.
+/// from then on, except for `ended` and the members after it.
 struct Connection {
   std::uint64_t number = 0;  ///< as in logs and statistics: ConnectionInfo::number
   fabric::Endpoint local;

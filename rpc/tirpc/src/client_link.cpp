@@ -27,7 +27,7 @@ Result<std::unique_ptr<ClientLink>> ClientLink::open(const fabric::Endpoint& ser
   client.max_long_call = options.max_call;
   client.connection.handshake_timeout = options.connect_timeout;
   client.connection.version = options.version;
-  // A late reply must not end the connection: the next call would fail.
+  // A late reply sent by Send with Invalidate would end the connection, and the next call would fail.
   client.connection.remote_invalidation = false;
   link->client_ = transport::Client::make(*link->fabric_, *link->pool_, server, client, options.log);
   if (!link->ensure_connected()) return link->error();

@@ -22,7 +22,7 @@
 
 namespace rpcrdma::rpc {
 
-/// Defaults of a client's calls.
+/// Options of a client.
 struct ClientOptions {
   Credential credential{};                    ///< for calls whose CallOptions have no credential
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
