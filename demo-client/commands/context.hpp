@@ -61,7 +61,7 @@ boost::asio::awaitable<void> run_truncate(Context& context);
 /// Returns null for an unknown name.
 Command find_command(std::string_view name) noexcept;
 
-/// Prints `text` to standard output; reports a failure and returns false.
+/// Prints `text` to standard output. On a failure, reports it and returns false.
 bool print_out(Context& context, std::string_view text);
 
 }  // namespace rpcrdma::commands

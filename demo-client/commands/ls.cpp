@@ -33,7 +33,7 @@ nfs::Task<std::vector<Line>> read_all(Context& context, nfs::FileHandle director
   co_return lines;
 }
 
-/// Fetches the missing data of a long listing: attributes, and the targets of symbolic links.
+/// Fetches what one line of a long listing lacks: the attributes, and the target of a symbolic link.
 boost::asio::awaitable<void> complete(Context& context, nfs::FileHandle directory, Line& line, nfs::Permits::Permit) {
   DirectoryEntry& entry = line.entry;
   const bool link = entry.attributes && entry.attributes->type == nfs::FileType::symlink;
@@ -90,7 +90,7 @@ void print_lines(Context& context, const std::vector<Line>& lines) {
 
 boost::asio::awaitable<void> run_ls(Context& context) {
   const std::string subject = context.options.url.text();
-  // As in ls: follows a link to a directory, except in a long listing.
+  // Follows a symbolic link unless the listing is long, as ls does with a link to a directory.
   const Result<nfs::Node> node = co_await context.paths.resolve(context.options.url.path, !context.options.long_format);
   if (!node) co_return context.report.fail(subject, node.error());
   if (node->attributes.type != nfs::FileType::directory) {

@@ -29,15 +29,15 @@ class Progress {
   /// Adds to the total; a total of 0 means that it is unknown.
   void expect(std::uint64_t bytes) noexcept { total_ += bytes; }
   void moved(std::uint64_t bytes) noexcept;
-  /// Counts bytes of the total that had been transferred before.
+  /// Subtracts bytes that an earlier transfer copied from the total; the summary gives them separately.
   void keep(std::uint64_t bytes) noexcept {
     kept_ += bytes;
     total_ -= bytes;
   }
   void file_done() noexcept;
-  /// Draws the final state and ends the line.
+  /// If the bar is drawn, draws its final state and ends the line.
   void finish() noexcept;
-  /// Erases the line, so that a message can be printed.
+  /// Erases the bar, so that a message can be printed in its place.
   void clear() noexcept;
   std::string summary() const { return summary_line(files_, done_, kept_, elapsed()); }
 

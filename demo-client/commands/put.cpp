@@ -54,7 +54,7 @@ awaitable<void> put_tree(Context& context, nfs::Copier& copier, nfs::FileHandle 
   if (!copied) context.report.fail(context.options.url.text(), copied.error());
 }
 
-/// A file on the export that can be asked for the export's limits: the target if it exists, else its directory.
+/// The object whose FSINFO gives the export's limits: the target if it exists, else its directory.
 nfs::Task<nfs::FileHandle> nearest(Context& context, const Result<nfs::Node>& target) {
   if (target) co_return target->handle;
   if (target.error() != nfs::Status::noent) co_return target.error();

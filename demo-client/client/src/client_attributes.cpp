@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one call each (RFC 1813 sections 3.3.1 to 3.3.5, 3.3.18 and 3.3.19).
+// Operation: NULL, GETATTR, SETATTR, LOOKUP, READLINK, FSSTAT and FSINFO (RFC 1813 section 3.3), one call each; a
+// GETATTR fetches attributes that the reply to LOOKUP lacks.
 // Ownership: arguments are held by value in the coroutine's frame, which outlives the call.
 // Error handling: see client.hpp.
 #include <algorithm>

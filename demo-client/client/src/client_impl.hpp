@@ -16,7 +16,7 @@ namespace rpcrdma::nfs {
 
 using Clock = std::chrono::steady_clock;
 
-/// A connection and the calls over it, which end before the connection.
+/// A connection, and the RPC client whose calls it carries. The calls end before the connection.
 struct Link {
   Link(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options);
 

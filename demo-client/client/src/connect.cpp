@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a host name may have several addresses ("localhost" is ::1 and 127.0.0.1), and only some may answer, so
-// each gets a NULL call at once, and the first to answer is used. Ownership: an Attempt owns its client; once one has
-// answered, the others are destroyed, which ends their calls. Error handling: reports the error of the last attempt:
-// why its connection could not be made or, if it was made, why its call failed.
+// each of the first kMaxAddresses gets a NULL call at once, and the first to answer is used. Ownership: an Attempt owns
+// its client; once one has answered, the other clients are destroyed, which ends their calls. Error handling: reports
+// the error of the last address: why no connection could be made or, if one was made, why the call failed.
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>

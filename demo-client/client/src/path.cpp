@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxMountPath = 1024;  // MNTPATHLEN, RFC 1813 section 5.1.1
 constexpr int kMaxLinks = 40;
-/// The error that the system reports for a mount point.
+/// The error of rename(2) and rmdir(2) for a mount point.
 const error_code kIsExport = make_error_code(boost::system::errc::device_or_resource_busy);
 
 std::string joined(std::span<const std::string> components) {
@@ -105,7 +105,7 @@ Task<Place> PathResolver::resolve_parent(Path path) {
   Place place;
   place.name = std::move(path.back());
   path.pop_back();
-  // Leaves the last component out, because some servers mount any path below an export.
+  // Leaves the last component out, because some servers accept any path below an export in MNT.
   const Result<Export> from = co_await find_export(path);
   if (!from && is_file_error(from.error())) {
     const Result<FileHandle> exported = co_await client_.mount(whole);

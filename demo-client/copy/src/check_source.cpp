@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one READ of one byte, or none if the target is empty. ACCESS is not enough: servers let an owner read,
-// whatever the mode.
+// Operation: one READ of one byte, or none if the target is no regular file or is empty. ACCESS would not do: servers
+// let the owner read a file although its mode, and so ACCESS, denies it.
 // Ownership: the frame owns the buffer.
 // Error handling: the error of the READ is the result.
 #include "rpcrdma/nfs/copy.hpp"

@@ -16,7 +16,8 @@ Result<void> cut(const Fd& file, std::uint64_t size) {
   return {};
 }
 
-/// Ends a copy that failed while the target is marked: removes the mark if nothing could be resumed.
+/// Called after a failed copy to a marked target: removes the mark if nothing could be resumed, else reports the copy
+/// as unfinished.
 void leave_behind(Copier::Shared& shared, const Fd& to, const Attributes& source, std::uint32_t mode, bool is_kept) {
   const Result<Attributes> now = local_attributes(to);
   if (now && !is_marked(now->mode)) return;

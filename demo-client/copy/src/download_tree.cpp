@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: directories are read page by page, so that memory does not grow with the directory. The files of a page
 // are copied concurrently. A subdirectory is copied concurrently if a walker is free, else by its parent. An entry
-// whose type the page lacks is looked up while the files are copied; a directory among these entries is copied after
-// the files, because a directory that kept a file's permit would wait for the files below it. A directory gets its
-// final mode and times when everything below it is done. Ownership: each directory's frame holds its descriptor and its
-// page, and waits for the children that use them. Error handling: see TreeWalk. The server's names are checked before
-// they reach a system call, and no local symbolic link is followed.
+// whose handle or attributes the page lacks is looked up while the files are copied. A directory among these entries is
+// copied after the files: if it kept its permit, the files below it could wait for that permit for ever. A directory
+// gets its final mode and times when everything below it is done. Ownership: each directory's frame holds its
+// descriptor and its page, and waits for the children that use them. Error handling: see TreeWalk. The server's names
+// are checked before they reach a system call, and no local symbolic link is followed.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "rpcrdma/nfs/directory.hpp"
@@ -70,7 +70,7 @@ class DownloadTree : TreeWalk {
     co_await children.wait();
   }
 
-  /// Copies a subdirectory: concurrently if a walker is free, else before it returns.
+  /// Copies a subdirectory: concurrently if a walker is free, else before walk() returns.
   boost::asio::awaitable<void> walk(Group& children, Found found, const LocalDirectory& to, std::string path,
                                     std::size_t depth) {
     Permits::Permit walker = walkers_.try_acquire();
@@ -88,7 +88,7 @@ class DownloadTree : TreeWalk {
     co_await directory(found.node, to, found.name, path, depth);
   }
 
-  /// Looks up the data that the page lacks. Copies the entry, or adds it to `directories`.
+  /// Looks up what the page lacks. Copies the entry or, if it is a directory, adds it to `directories`.
   boost::asio::awaitable<void> leaf(FileHandle parent, const DirectoryEntry& entry, const LocalDirectory& to,
                                     std::string path, std::vector<Found>& directories, Permits::Permit) {
     if (fatal_) co_return;

@@ -9,8 +9,8 @@
 namespace rpcrdma::nfs {
 
 /// Reads a file from the server, range by range. Workers take pieces from one queue; each reads its piece into its
-/// registered buffer, repeats short READs, and passes the piece to consume(). The file ends where the server sets eof,
-/// whatever its size was before.
+/// registered buffer, with further READs after a short one, and passes the piece to consume(). The file ends where the
+/// server sets eof, whatever its size was before.
 class FileReader {
  protected:
   FileReader(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, std::uint64_t start)
@@ -23,7 +23,7 @@ class FileReader {
 
   /// Reads until the end of the file or the first error, which is the result.
   Task<void> read_all();
-  /// Takes the data of `range`, which is shorter than the range only at the end of the file.
+  /// Takes `data`, the bytes of `range`; they are fewer than the range only at the end of the file.
   virtual boost::asio::awaitable<void> consume(Range range, BufferRef data) = 0;
   /// Stops the workers at their next piece; only the first error counts.
   virtual void fail(error_code why) {

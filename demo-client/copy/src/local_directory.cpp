@@ -24,7 +24,7 @@ struct CloseDirectory {
 
 error_code system_error(int number) noexcept { return {number, boost::system::system_category()}; }
 
-/// Rejects names that do not denote an entry of the directory, before they reach system calls.
+/// Rejects a name that is not plain (is_plain_name()), before it reaches a system call.
 error_code check(const std::string& name) noexcept { return is_plain_name(name) ? error_code() : system_error(EINVAL); }
 
 /// Takes ownership of `fd`, or returns the error in errno; accepts only a regular file.

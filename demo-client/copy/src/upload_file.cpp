@@ -25,7 +25,8 @@ bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
          (!wanted.mtime || wanted.mtime.value == is.mtime);
 }
 
-/// Ends a copy that failed while the target is marked.
+/// Called after a failed copy to a marked target: removes the mark if nothing could be resumed, else reports the copy
+/// as unfinished.
 boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attributes source, std::uint32_t mode,
                                    error_code why) {
   if (is_file_error(why)) {

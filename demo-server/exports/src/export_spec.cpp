@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kMaxExportName = 1024;  // MNTPATHLEN
 constexpr std::string_view kMemory = "memory";
 
-/// Takes the part of `text` before the first separator without a backslash in front, and removes its backslashes.
+/// Removes from `text` the part before the first separator that no backslash escapes. Returns this part without the
+/// escaping backslashes.
 std::string take_until(std::string_view& text, std::string_view separators) {
   std::string part;
   while (!text.empty() && separators.find(text.front()) == separators.npos) {

@@ -91,7 +91,7 @@ Checked<void> Daemon::start() {
   // Called before the registration with rpcbind: if SIGTERM or SIGINT arrives meanwhile, run() removes the registration
   // and returns.
   catch_signals();
-  // This blocks only this thread: the event loops serve calls while rpcbind is slow to answer.
+  // The registration blocks only this thread: the event loops serve calls while rpcbind is slow to answer.
   if (!options_.rpcbind) return {};
   if (auto registered = rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_)); !registered)
     return Refusal{registered.error()};

@@ -179,7 +179,8 @@ void Daemon::tear_down() {
   exports_.tidy();
 }
 
-/// Sums the counters of all workers, each read on its own thread; the last one prints the sums.
+/// The sums of the counters of all workers. Each worker adds its own on its thread; then the control thread prints the
+/// sums.
 struct Daemon::CountersReport {
   std::atomic<std::size_t> waiting{0};
   std::atomic<std::size_t> regions{0};

@@ -105,8 +105,9 @@ class Ruleset {
   int failed_ = 0;
 };
 
-/// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the verbs plug-in and its libraries.
-/// Names the directories of devices, not single devices, because an RDMA device may come back under other names.
+/// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the verbs plug-in and its libraries,
+/// and using devices. Names the directory of the RDMA devices, not single ones, because a device may come back under
+/// another name.
 void allow_libraries(Ruleset& rules) {
   for (const char* path : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime",
                            "/etc/netconfig", "/etc/libibverbs.d", "/etc/rdma", "/etc/ssl/openssl.cnf"})

@@ -11,7 +11,7 @@ inline error_code error_of(int error) noexcept { return {error, boost::system::s
 /// Limits TCP ports and, in `strict` mode, files by Landlock. Needs no_new_privs.
 error_code confine_to(const SandboxNeeds& needs, bool strict);
 
-/// Drops capabilities.
+/// Drops all capabilities except those that enter_sandbox() keeps.
 error_code reduce_capabilities(const SandboxNeeds& needs) noexcept;
 
 /// Installs the seccomp filter of system calls. Needs no_new_privs.

@@ -11,7 +11,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Refused in `strict` mode if `failed` is an error; else logs it.
+/// If `failed` is an error: a refusal in `strict` mode; in other modes only logs it.
 Checked<void> judge(SandboxMode mode, const Log& log, std::string_view part, error_code failed) {
   if (!failed) return {};
   if (mode == SandboxMode::strict) return Refusal{fmt::format("--sandbox strict: {}: {}", part, failed.message())};

@@ -11,9 +11,9 @@
 
 namespace rpcrdma::nfsd {
 
-/// Listings that wait for the bulk budget. A call that has waited for kPatience is answered with NFS3ERR_JUKEBOX: its
-/// client then knows that the server is alive, and tries again later. Used by one thread; destroy it while its context
-/// does not run.
+/// Listings that wait for the bulk budget. A call over RDMA that has waited for kPatience is answered with
+/// NFS3ERR_JUKEBOX: its client then knows that the server is alive, and tries again later. Used by one thread; destroy
+/// it while its context does not run.
 class BulkWaits {
  public:
   static constexpr std::chrono::seconds kPatience{3};
@@ -53,7 +53,7 @@ class BulkWaits {
       resume_(std::move(call_));
     }
     void give_up() override {
-      // Ending the call withdraws its reservation.
+      // The reply ends the call, which withdraws its reservation.
       if (waits()) call_.reply(failed<P>(Status::jukebox));
     }
 

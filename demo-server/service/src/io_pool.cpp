@@ -97,7 +97,7 @@ void IoPool::watch() {
   }
 }
 
-/// Adds a thread for each waiting job, but at most as many as are busy: the next jobs may block as well.
+/// Wakes or adds a thread for each waiting job, but at most as many as are busy: these jobs may hang as well.
 void IoPool::add_threads() {
   for (std::size_t wanted = std::min(count_, busy_); wanted != 0; --wanted) {
     if (!spare_.empty()) {

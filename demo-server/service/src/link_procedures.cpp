@@ -41,7 +41,7 @@ void NfsService::Procedures::symlink(SymlinkCall call) {
   const bulk_data& path = args.symlink.symlink_data;
   auto taken = take(call, args.where.dir, Effect::changes);
   if (!taken) return call.reply(failed<nfs3::Symlink>(taken.error()));
-  // Checked before the path is fetched, so that a peer can make this server hold at most the longest path.
+  // Checked before the path is fetched: a peer must not make this server hold more than kMaxTarget bytes of it.
   if (path.length > kMaxTarget) return call.reply(failed<nfs3::Symlink>(Status::nametoolong));
   if (path.kind == bulk_kind::octets) return make_symlink(std::move(call), std::move(*taken), path.text());
   rpc::async_reserve(std::move(call), path.length,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The first step of every NFS procedure: finds the file system, and checks the peer's access to it.
+// The first step of every NFS procedure except NULL: finds the file system, and checks the peer's access to it.
 #include "convert.hpp"
 #include "rpcrdma/nfsd/exports/export_table.hpp"
 #include "rpcrdma/rpc/server_call.hpp"

@@ -12,7 +12,7 @@ namespace rpcrdma::nfsd {
 
 class Transfers;
 
-/// Resources that a call holds until its reply has been sent.
+/// Resources that a call holds, at most until its reply has been sent.
 struct Transfer {
   Target target;
   Caller caller;

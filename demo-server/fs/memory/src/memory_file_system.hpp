@@ -64,7 +64,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   static constexpr std::uint64_t kObjectBytes = sizeof(MemoryNode) + 64;
   static constexpr std::uint64_t kNameBytes = sizeof(MemoryDirectory::Entry) + 128;
 
-  // The following functions require the lock, unless their comment says that they take it.
+  // The following functions except key_of() require the lock, unless their comment says that they take it.
   NodeKey key_of(std::uint64_t number) const;
   StatusOr<MemoryNode*> find(const NodeKey& key);
   StatusOr<MemoryNode*> find_directory(const NodeKey& key);

@@ -27,8 +27,7 @@ void act_as_server_in_time() noexcept;
 /// because root's rights do not depend on them. Makes no system call if the thread already acts as the server.
 void act_as_server() noexcept;
 
-/// While this object exists, the calling thread acts as one user; the destructor makes it act as the server again. Does
-/// not nest.
+/// Calls act_as(); the destructor makes the thread act as the server again. Does not nest.
 class ActingAs {
  public:
   explicit ActingAs(const Identity* who) noexcept : done_(act_as(who)) {}

@@ -27,8 +27,8 @@ int refused(int directory, const char* name) noexcept {
   return -1;
 }
 
-/// True if the times of the file hold the verifier of an EXCLUSIVE request: the seconds of each time are one half of
-/// the verifier, as a signed or as an unsigned number.
+/// True if the file is empty and its times hold the verifier of an EXCLUSIVE request: the seconds of each time are one
+/// half of the verifier, as a signed or as an unsigned number.
 bool holds(int fd, const Verifier& verifier) noexcept {
   struct stat s {};
   if (::fstatat(fd, "", &s, AT_EMPTY_PATH) != 0 || s.st_size != 0) return false;
@@ -60,7 +60,7 @@ bool has_no_unnamed_files(int error) noexcept { return error == EOPNOTSUPP || er
 
 }  // namespace
 
-/// Sets the remaining attributes; returns the key.
+/// Sets the attributes `rest` of the new object; returns its key and attributes.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& caller, const Node& directory,
                                                                std::string_view name, Node& node,
                                                                const SetAttributes& rest) const {
@@ -72,8 +72,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& cal
   return found(directory, name, node.fd.get(), node.stat);
 }
 
-/// Completes the object in `unsettled` after the system call that made `name` with its owner and mode. Removes the
-/// object again if that fails. If an fsync of the directory also writes the object, leaves `unsettled` empty.
+/// Completes the object in `unsettled`, which a system call has made as `name` with its owner and mode. Removes it
+/// again on a failure. If an fsync of the directory also writes the object, leaves `unsettled` empty.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
                                                              std::string_view name, const SetAttributes& attributes,
                                                              bool exclusive, Unsettled& unsettled) const {
@@ -183,8 +183,8 @@ Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, 
 
 Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
                                        const CreateHow& how) const {
-  // An EXCLUSIVE request first makes an unnamed file. If that failed for lack of a right, the name may exist
-  // nevertheless.
+  // An EXCLUSIVE request makes an unnamed file first. If it lacks the right to do so, it must still succeed with a file
+  // that exists.
   if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
   Status bad = check_times(how.attributes);
   if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;
@@ -270,7 +270,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
   if (const Status s = check_new_name(name); s != Status::ok) return s;
   auto made = create_new(caller, directory, name, how, unsettled);
   if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
-  // A repeated EXCLUSIVE request may find a file that was not yet on the disk when the server crashed.
+  // If the server crashed during an EXCLUSIVE request, a repetition finds the file. in_directory() then writes the name
+  // to the disk.
   return open_existing(caller, directory, name, how, unsettled);
 }
 

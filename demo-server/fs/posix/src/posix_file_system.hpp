@@ -90,7 +90,7 @@ class PosixFileSystem final : public FileSystem {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;
   };
-  /// An object that is about to lose a name. Opened only if it may have other names.
+  /// An object that is about to lose a name. before_unlink() opens it only if it has other names, before_move() always.
   struct Victim {
     NodeFd fd;
     NodeStat stat;
@@ -147,7 +147,7 @@ class PosixFileSystem final : public FileSystem {
   bool still_granted(const OpenFile& file, const Attributes& now) const noexcept;
   /// For a server without privilege: keeps the descriptor of a new file whose mode denies access to the owner.
   void keep_open(const Caller& caller, const NodeKey& key, Fd fd);
-  /// The attributes of an open file; opens it again if its permissions have changed since.
+  /// The attributes of an open file; opens the file again if its permissions have changed since it was opened.
   StatusOr<NodeStat> check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
 
@@ -166,7 +166,8 @@ class PosixFileSystem final : public FileSystem {
   /// Writes a changed directory and the unsettled object in it to the disk, unless the export is asynchronous.
   Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
 
-  /// Runs `change` on a directory under its lock, then settle(); sets the attributes before and after it in `wcc`.
+  /// Runs `change` on a directory under its lock and, if that succeeds, settle(). Sets `wcc` to the attributes of the
+  /// directory before and after the change.
   template <class Change>
   Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, Change change) {
     std::unique_lock lock(lock_of(key));

@@ -44,7 +44,7 @@ Status status_of(int error) noexcept {
     case ELOOP: return Status::inval;  // a symbolic link in place of a file or directory
     case ETXTBSY:
     case EBUSY:
-      return Status::acces;  // a mount point, or the root of a file system
+      return Status::acces;  // a program that runs; a mount point, or the root of a file system
     // The server is short of a resource at present: the client retries.
     case EAGAIN:
     case ETIMEDOUT:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Linux system calls in the server's types. All set errno on failure.
+// Linux system calls in the server's types. stat_fd(), open_component() and reopen() set errno on failure.
 #include <sys/stat.h>
 
 #include <optional>

@@ -30,32 +30,32 @@ namespace rpcrdma::nfs {
 struct ClientOptions {
   fabric::OpenOptions fabric;
   transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
-  std::chrono::milliseconds timeout{60000};                          ///< for each operation, including reconnecting
-  /// How long Client::connect() tries a server that cannot be reached; at most `timeout`.
+  std::chrono::milliseconds timeout{60000};  ///< for each call with its retries, reconnecting included
+  /// How long connect() and connect_over() try a server that cannot be reached; never longer than `timeout`.
   std::chrono::milliseconds first_connect{10000};
   std::optional<std::uint32_t> uid;  ///< with `gid`: the ids in AUTH_SYS; if either is absent, those of the process
   std::optional<std::uint32_t> gid;
-  std::optional<std::uint16_t> mount_port;             ///< MOUNT over TCP on this port, not over RDMA
+  std::optional<std::uint16_t> mount_port;             ///< calls MOUNT over TCP at this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
-  /// The number of connections to the server. READ and WRITE use them in turn, all other procedures the first one. If
-  /// the server refuses a further connection, the client uses those that it has.
+  /// The number of connections to the server. READ and WRITE use them in turn, all other procedures the first one. If a
+  /// further connection cannot be made, the client uses those made before it.
   std::size_t connections = 1;
   Log log;
 };
 
 class Client {
  public:
-  /// Connects to the first of the host's addresses that answers a NULL call. On failure the error is that of the last
-  /// attempt to connect, such as "Connection refused".
+  /// Sends a NULL call to up to four addresses of the host at once, and connects to the first that answers. If none
+  /// answers, the error is that of the last address, such as "Connection refused".
   static Task<std::unique_ptr<Client>> connect(boost::asio::io_context& context, std::string host, std::uint16_t port,
                                                ClientOptions options);
   /// Connects to one address over a fabric that the caller has opened; options.fabric is ignored.
   static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                     ClientOptions options);
-  /// Ends the connection without an orderly close: at once or, if this runs on the io_context's thread, after the
-  /// current handler. A client may thus be destroyed inside its own completions.
+  /// Ends the connections without an orderly close: at once or, on the io_context's thread, after the current handler.
+  /// A client may thus be destroyed inside its own completions.
   ~Client();
-  /// Closes the connection in an orderly way and waits at most `limit` for its end. Requires that no operation is
+  /// Closes the connections in an orderly way and waits at most `limit` for their end. Requires that no operation is
   /// outstanding; start none afterwards.
   boost::asio::awaitable<void> close(std::chrono::milliseconds limit = std::chrono::milliseconds(2000));
   Client(const Client&) = delete;
@@ -66,7 +66,7 @@ class Client {
   memory::Pool& pool() noexcept;
   const fabric::Endpoint& server() const noexcept;
   std::string_view fabric_name() const noexcept;
-  /// The version of RPC-over-RDMA, and the transport characteristics of both sides.
+  /// The version of RPC-over-RDMA on the first connection, and the transport characteristics of both sides.
   transport::Characteristics characteristics() const noexcept;
 
   /// Asks MOUNT version 3 for the handle of the export `path`; caches the handle.
@@ -75,7 +75,7 @@ class Client {
   Task<void> null();
   Task<Attributes> getattr(FileHandle file);
   Task<void> setattr(FileHandle file, SetAttributes attributes);
-  /// Also fetches the attributes if the reply lacks them.
+  /// Calls GETATTR as well if the reply to LOOKUP lacks the attributes.
   Task<Node> lookup(FileHandle directory, std::string name);
   Task<std::string> readlink(FileHandle link);
 
@@ -115,8 +115,9 @@ class Client {
     Position next;
     bool end = false;
   };
-  /// Reads entries from `from` on, as many as fit into one reply; with `attributes`, by READDIRPLUS if the server
-  /// supports it. A page that makes no progress is ClientError::malformed_reply. DirectoryReader reads all pages.
+  /// Reads entries from `from` on, as many as the server puts into one reply; with `attributes`, by READDIRPLUS if the
+  /// server supports it. A page that is not the last and does not advance the cookie is ClientError::malformed_reply.
+  /// DirectoryReader reads all pages.
   Task<Page> read_directory(FileHandle directory, Position from, bool attributes);
 
   /// The sizes to use in READ and WRITE: those that the server prefers, at most 1 MiB. Fetched once.
@@ -125,7 +126,7 @@ class Client {
 
   /// How many connections the client has; at most ClientOptions::connections.
   std::size_t connections() const noexcept;
-  /// If a connection is down, the error of the last attempt to make it; success while all are connected.
+  /// If connections are down, the reason for the first of them; success while all are connected.
   error_code connection_error() const noexcept;
 
   struct Impl;  // state that the operations share

@@ -38,8 +38,8 @@ class DirectoryReader {
   DirectoryReader(Client& client, FileHandle directory, bool attributes, std::uint64_t max_entries = kMaxEntries)
       : client_(client), directory_(directory), attributes_(attributes), max_entries_(max_entries) {}
 
-  /// The next page; do not call it after a page whose `end` is set. ClientError::endless_listing if the cookies repeat,
-  /// several pages in a row are empty, or the listing exceeds the bound.
+  /// The next page; do not call next() after a page whose `end` is set. ClientError::endless_listing if the cookies
+  /// repeat, more than two pages in a row are empty, or the listing exceeds the bound.
   Task<Client::Page> next();
   /// Starts again with the first page. The bound on entries covers all passes.
   void rewind() noexcept;

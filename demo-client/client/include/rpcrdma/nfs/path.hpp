@@ -8,7 +8,7 @@
 
 namespace rpcrdma::nfs {
 
-/// A directory and a name in it. No file needs to have this name.
+/// A directory and a name in it. The name need not exist.
 struct Place {
   FileHandle directory;
   std::string name;
@@ -28,7 +28,7 @@ class PathResolver {
   /// if `follow_last`.
   Task<Node> resolve(Path path, bool follow_last);
   /// Resolves a path to the directory of its last component, and that component's name. errc::device_or_resource_busy
-  /// if the path is an export itself.
+  /// if the path is an export that lies below no other export.
   Task<Place> resolve_parent(Path path);
 
  private:

@@ -51,7 +51,8 @@ auto start(const boost::asio::any_io_executor& executor, Task<T> task, Token&& t
   }
 }
 
-/// Wakes coroutines. wait() returns after the next notify; the waiter must check its condition again.
+/// Wakes waiting coroutines: notify_one() one of them, notify_all() all. After wait(), a coroutine must check its
+/// condition again.
 class Signal {
  public:
   explicit Signal(const boost::asio::any_io_executor& executor);
@@ -71,7 +72,7 @@ class Group {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  /// Starts a child. A child handles its own errors; wait() rethrows its exception.
+  /// Starts a child. A child handles its own errors; wait() rethrows the first exception that a child threw.
   void spawn(boost::asio::awaitable<void> child);
   boost::asio::awaitable<void> wait();
 
@@ -82,7 +83,7 @@ class Group {
   std::exception_ptr thrown_;
 };
 
-/// A bounded number of permits. Destroying a Permit frees it for another coroutine. The Permits object must outlive it.
+/// A bounded number of permits. Destroying a Permit frees it for another coroutine. Permits must outlive every Permit.
 class Permits {
  public:
   class Permit {

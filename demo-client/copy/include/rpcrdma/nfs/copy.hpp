@@ -19,7 +19,7 @@ class CopyObserver {
   virtual void on_found(std::uint64_t bytes) = 0;  ///< a file of this size will be copied
   virtual void on_moved(std::uint64_t bytes) = 0;
   virtual void on_file_done() = 0;
-  /// An interrupted transfer has already copied `bytes` of the bytes that on_found() announced.
+  /// An earlier transfer copied `bytes` of the bytes that on_found() announced.
   virtual void on_kept([[maybe_unused]] std::uint64_t bytes) {}
   /// Called before a failure is reported (by on_problem() or as the result), if the incomplete copy stays marked and
   /// write-protected, so that it can be resumed.
@@ -36,8 +36,8 @@ struct CopyOptions {
   std::size_t buffers = 24;  ///< pieces of all files in flight
   std::size_t files = 16;    ///< files of a tree in flight
   std::size_t walkers = 8;   ///< directories of a tree read at once
-  /// Marks large files so that they can be resumed; resumes an interrupted transfer: skips files that are complete
-  /// (same size and time).
+  /// Marks large files while they are copied, so that an interrupted copy can be resumed; resumes such copies, and
+  /// skips files that are complete (same size and time).
   bool resume = false;
   /// A transfer resumes at a multiple of this: all bytes before a multiple are committed before any byte after it is
   /// transferred.
@@ -48,8 +48,8 @@ class Copier {
  public:
   Copier(Client& client, CopyObserver& observer, Limits limits, CopyOptions options = {});
 
-  /// Fills the file `to` from a local one, from `start` on; `size` is the length seen before, which may have changed.
-  /// Large files are written UNSTABLE and committed; data that a restarting server lost is written again.
+  /// Fills the file `to` from a local one, from `start` on; `size` is the length seen before, which may have changed. A
+  /// file larger than one WRITE is written UNSTABLE and committed; data that a restarting server lost is written again.
   Task<void> upload(const Fd& from, std::uint64_t size, FileHandle to, std::uint64_t start = 0);
   Task<void> download(FileHandle from, std::uint64_t size, const Fd& to, std::uint64_t start = 0);
 
@@ -58,9 +58,10 @@ class Copier {
   /// CopyOptions::resume, a large file is marked while it is being copied.
   Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Fd& to, SetAttributes final);
-  /// Unless `to` is empty, checks that `from` can be read, so that a copy that must fail does not overwrite data.
+  /// If `to` is a regular file with data, checks that `from` can be read: a copy that must fail must not overwrite
+  /// data.
   Task<void> check_source(Node from, const Fd& to);
-  /// Writes a file to a pipe or terminal in order.
+  /// Writes a file in order to the descriptor `to`, such as a pipe or a terminal.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
 
   /// Copies the directory `from` to the directory `name` in `to`, which is created if it does not exist; without a

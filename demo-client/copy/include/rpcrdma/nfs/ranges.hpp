@@ -21,7 +21,8 @@ struct Range {
 /// the expected part, then ranges of growing length. No range crosses a multiple of `stride`.
 class FileWalk {
  public:
-  /// Returns the part from `start` to `expected_end` first; then `piece` bytes, twice as many, and so on.
+  /// next() returns the part from `start` to `expected_end` first; then `piece` bytes, twice as many, and so on up to
+  /// `stride`.
   FileWalk(std::uint64_t start, std::uint64_t expected_end, std::uint64_t stride, std::uint32_t piece) noexcept
       : at_(start), expected_end_(expected_end), stride_(stride), ahead_(piece) {}
 

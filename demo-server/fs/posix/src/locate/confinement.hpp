@@ -19,7 +19,7 @@ Where where_is(int fd, int root, std::string* found = nullptr);
 /// True if the open directory is `root` or below it.
 bool is_inside(int directory, int root);
 /// True if the mount `mount_id`, which contains `root`, shows only a part of its file system (a bind mount). The kernel
-/// then has no path for an object that is moved out of that part.
+/// then has no path for an object that is moved out of that part. Also true if the mount is not found.
 bool shows_a_part(int root, int mount_id);
 
 }  // namespace rpcrdma::nfsd

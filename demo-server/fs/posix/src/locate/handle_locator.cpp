@@ -26,7 +26,7 @@ union KernelHandle {
 std::optional<std::uint64_t> number_in(const struct file_handle& handle) noexcept {
   constexpr int kNumberAndGeneration = 1;  // FILEID_INO32_GEN; tmpfs uses it for 64 bits, with the generation in front
   constexpr int kBtrfs = 0x4d;             // FILEID_BTRFS_WITHOUT_PARENT
-  constexpr int kXfs = 0x81;               // the same with XFS_FILEID_TYPE_64FLAG
+  constexpr int kXfs = 0x81;               // FILEID_INO32_GEN with XFS_FILEID_TYPE_64FLAG
   constexpr unsigned kShort = 8;
   constexpr unsigned kTmpfs = 12;
   const auto number = [&handle]<class Number>(std::size_t at, Number value) -> std::uint64_t {
@@ -161,7 +161,8 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
     places = make_place_locator(root, file, max_places, log);
     if (places == nullptr) return nullptr;
     log.debug(
-        "{}: stores places in addition to kernel file handles, as the export is on a mount of a part of a file system",
+        "{}: this file stores the places of an export's files in addition to kernel file handles, as the export is on "
+        "a mount of a part of a file system",
         file.string());
   }
   auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));

@@ -39,7 +39,7 @@ void KnownRights::note(const Identity& who, const Attributes& object, Time now, 
   std::erase_if(entries_, [&](const Entry& e) { return e.ctime != object.ctime; });
   for (Entry& e : entries_) {
     if (e.who != who) continue;
-    if ((asked & e.asked) != e.asked) return;  // more is known already
+    if ((asked & e.asked) != e.asked) return;  // would forget rights that are known
     e.asked = asked;
     e.granted = granted;
     return;

@@ -81,7 +81,8 @@ class NodeFd {
 ///
 /// An object is used only while the kernel shows the path that it had when it was found inside the export: one that has
 /// been renamed, moved out or removed is looked up again by its handle. Its attributes are read again for each call. On
-/// the file systems for which usable() returns true, none of this blocks, so event loops do it too.
+/// the file systems for which usable() returns true, neither the check of the path nor the read of the attributes
+/// blocks, so event loops do both.
 class KeptNodes {
  public:
   using Clock = std::chrono::steady_clock;
@@ -107,7 +108,7 @@ class KeptNodes {
   /// As keep(), on a thread that must not block: closes nothing. Therefore does nothing if the number of objects has
   /// reached its limit, or if the object is kept already.
   void keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path);
-  /// Closes an object that has been removed or moved.
+  /// Stops keeping an object that has been removed or moved.
   void drop(const NodeKey& key);
   void drop(const ObjectId& id);
   /// Closes objects that were last used before `used`, because an open descriptor keeps the blocks of a removed file.

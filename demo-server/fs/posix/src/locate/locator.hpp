@@ -14,7 +14,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// May be used on any thread that may block.
+/// Synchronized. Its functions may block, except key_of() of a locator that remembers no places.
 class Locator {
  public:
   virtual ~Locator() = default;

@@ -147,7 +147,8 @@ class PlaceLocator final : public Locator {
     return {stat.attributes.fileid, stat.device == root_device_ ? 0 : stat.device};
   }
 
-  /// Opens the object `id` by its remembered names, from the root down; returns nothing if they do not lead to it.
+  /// Opens the object `id` by its remembered names, from the root down, or by a search of its first parent directory;
+  /// returns nothing if neither leads to it.
   Fd walk(const ObjectId& id, int depth) {
     if (id == root_id_) return Fd(::fcntl(root_, F_DUPFD_CLOEXEC, 0));
     // Outdated places may form cycles, and each round of a cycle may branch.
@@ -226,7 +227,7 @@ std::unique_ptr<Locator> make_place_locator(int root, const std::filesystem::pat
   if (stat->birth == 0)
     log.warn(
         "{}: the export whose places this file stores is on a file system without birth times: the handle of a removed "
-        "file may name a new file that has its inode number",
+        "file may name a new file with the same inode number",
         file.string());
   return std::make_unique<PlaceLocator>(root, *stat, file, max_places, log);
 }

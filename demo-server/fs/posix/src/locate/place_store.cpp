@@ -133,7 +133,7 @@ class Transaction {
 
 }  // namespace
 
-/// One LMDB environment, used under its owner's lock, so that LMDB's own lock is off. No transaction outlives a method.
+/// One LMDB environment, used under the lock of its owner; LMDB's own locking is off. No transaction outlives a method.
 class PlaceStore::Database {
  public:
   using Opened = boost::system::result<std::unique_ptr<Database>, Failure>;
@@ -296,7 +296,7 @@ class PlaceStore::Database {
     });
   }
 
-  /// Evicts entries so that half of the map stays free for the pages that a transaction replaces.
+  /// Evicts an entry if the table is full, and keeps half of the map free for the pages that a transaction replaces.
   int make_room(MDB_txn* transaction, bool one_more) {
     MDB_stat table{};
     if (const int failure = mdb_stat(transaction, table_, &table); failure != 0) return failure;
@@ -308,7 +308,8 @@ class PlaceStore::Database {
     return 0;
   }
 
-  /// Evicts one entry. The search begins after the entry that was evicted last (clock algorithm).
+  /// Evicts one entry, if possible not a directory. The search begins after the entry that was evicted last (clock
+  /// algorithm).
   int evict(MDB_txn* transaction) {
     MDB_cursor* cursor = nullptr;
     if (const int failure = mdb_cursor_open(transaction, table_, &cursor); failure != 0) return failure;
@@ -373,14 +374,16 @@ void PlaceStore::set_aside(const char* why) {
   const std::string aside = file_.string() + ".damaged";
   std::error_code ignored;
   std::filesystem::rename(file_, aside, ignored);
-  log_.warn("{}: {}; renaming it to {}. File handles given out so far are stale until clients look up the files again",
-            file_.string(), why, aside);
+  log_.warn(
+      "{}: {}; renaming it to {}. File handles of the export that used this file are stale until clients look up the "
+      "files again",
+      file_.string(), why, aside);
 }
 
 void PlaceStore::warn_of_memory(const char* why) const {
   log_.warn(
-      "{}: {}; the places of files are kept in memory. File handles given out from now on are stale after a "
-      "restart until clients look up the files again",
+      "{}: {}; the places (directory and name) of the export's files are kept in memory. File handles given out from "
+      "now on are stale after a restart until clients look up the files again",
       file_.string(), why);
 }
 

@@ -33,7 +33,7 @@ class PlaceStore {
     bool directory = false;
     std::uint64_t birth = 0;    ///< the birth time in the object's handles
     std::uint64_t shown = 0;    ///< the current birth time, which an overlay changes when it copies the object up
-    std::vector<Place> places;  ///< the most recent last
+    std::vector<Place> places;  ///< in the order in which they were added
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
@@ -44,8 +44,8 @@ class PlaceStore {
   PlaceStore& operator=(const PlaceStore&) = delete;
 
   std::optional<Entry> find(const ObjectId& id) const;
-  /// Adds or replaces an entry. A full store first evicts another one, preferably of an object that is not a directory,
-  /// so that paths through directories stay known.
+  /// Adds or replaces an entry. A full store first evicts another entry, preferably of an object that is not a
+  /// directory, so that paths through directories stay known.
   void put(const ObjectId& id, const Entry& entry);
   void erase(const ObjectId& id);
   /// Opens the file if another store used it and has closed it. Call it every few seconds.

@@ -17,20 +17,21 @@ class WriteBacks {
   using Clock = WriteBack::Clock;
 
   /// `verifier` is the write verifier that clients compare (RFC 1813 section 3.3.7); it must outlive this object. If
-  /// more than `max_files` files are kept open (WriteBack::wrote), those written longest ago are synchronized and
-  /// closed.
+  /// the table holds `max_files` files that are in use, of() synchronizes and closes the one of those kept open
+  /// (WriteBack::wrote) that was written longest ago.
   WriteBacks(std::atomic<std::uint64_t>& verifier, std::size_t max_files) noexcept
       : verifier_(verifier), max_files_(max_files) {}
   ~WriteBacks();
   WriteBacks(const WriteBacks&) = delete;
   WriteBacks& operator=(const WriteBacks&) = delete;
 
-  /// The object must be open; otherwise its number may be given to another object. May block, to close another file.
+  /// The object must be open; otherwise its number may be given to another object. May block, to synchronize another
+  /// file.
   std::shared_ptr<WriteBack> of(const ObjectId& id);
   /// Reports that a name of the object has been removed. If it was the last one, closes the kept file.
   void unnamed(const ObjectId& id);
-  /// Drops unused entries; synchronizes files whose last write was some seconds ago and is not committed; closes files
-  /// that other programs have removed. May block. Does nothing while another thread runs it.
+  /// Drops unused entries; synchronizes files whose last write was some seconds ago and is not synchronized yet; closes
+  /// files that other programs have removed. May block. Does nothing while another thread runs tidy().
   void tidy(Clock::time_point now);
   std::size_t size() const;
 

@@ -37,7 +37,8 @@ using ExportPtr = std::shared_ptr<const Export>;
 /// The exports in the order of the configuration.
 using ExportList = std::vector<ExportPtr>;
 
-/// The exports of a server. Synchronized. Must outlive the exports, which calls in progress share.
+/// The exports of a server. Synchronized, but add() and replace() must not run at the same time. Must outlive the
+/// exports, which calls in progress share.
 class ExportTable {
  public:
   /// The file data of all memory exports together takes at most `memory_bytes` (see PageStore).
@@ -46,7 +47,7 @@ class ExportTable {
   /// Opens the export that `spec` describes, and adds it. Refused if it cannot be opened, or if its name is taken.
   Checked<void> add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log);
   /// Replaces all exports by `specs`; a file system that the old and the new exports share stays open. If one of
-  /// `specs` cannot be opened, nothing changes. May block: opens directories.
+  /// `specs` is refused, nothing changes. May block: opens directories.
   Checked<void> replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir, const Log& log);
   ExportPtr find(std::uint32_t id) const;
   ExportPtr find(std::string_view name) const;

@@ -156,7 +156,7 @@ class FileSystem {
                                     const SetAttributes& attributes) = 0;
   virtual NodeResult make_symlink(const Caller& caller, const NodeKey& directory, std::string_view name,
                                   std::string_view target, const SetAttributes& attributes) = 0;
-  /// `type`: character, block, socket or fifo; others give Status::badtype.
+  /// `type` must be character, block, socket or fifo.
   virtual NodeResult make_node(const Caller& caller, const NodeKey& directory, std::string_view name, FileType type,
                                Device device, const SetAttributes& attributes) = 0;
   virtual ChangeResult remove(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;

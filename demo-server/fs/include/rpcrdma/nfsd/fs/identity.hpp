@@ -9,7 +9,7 @@ namespace rpcrdma::nfsd {
 struct Identity {
   /// (uid_t)-1, which no user or group has: the id of a caller without a credential until it is squashed.
   static constexpr std::uint32_t kNone = 0xffffffff;
-  /// The id of the user and the group "nobody", which have no rights.
+  /// The id of the user and the group "nobody", which own no files.
   static constexpr std::uint32_t kNobody = 65534;
 
   std::uint32_t uid = kNobody;
@@ -39,8 +39,8 @@ struct SquashPolicy {
 };
 
 /// The identity of `claimed` on an export with `policy`. In every mode, kNone becomes the anonymous id, and an
-/// anonymous id of kNone becomes kNobody: the result never holds kNone. In mode `all`, and without a uid, the result is
-/// in no group but the anonymous one.
+/// anonymous id of kNone becomes kNobody: the result never holds kNone. In mode `all`, or if `claimed` has no uid, the
+/// result is in no group but the anonymous one.
 Identity squashed(const Identity& claimed, const SquashPolicy& policy);
 
 }  // namespace rpcrdma::nfsd
