@@ -35,7 +35,8 @@ void end_if_nobody_reads(int number) {
   raise(number);
 }
 
-/// Signals end the program at once: the kernel closes the connection, and a file may stay incomplete, as with cp.
+/// SIGINT, SIGTERM and SIGHUP end the program at once: the kernel closes the connection, and a file may stay
+/// incomplete, as with cp.
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, end_if_nobody_reads);

@@ -46,7 +46,7 @@ Task<void> knock(Client::Impl& impl) {
   co_return why ? why : reply.error();
 }
 
-/// Makes further connections, until there are options.connections of them or an attempt fails.
+/// Makes further connections until the client has options.connections, or an attempt fails.
 asio::awaitable<void> add_links(Client::Impl& impl) {
   while (impl.links.size() < impl.options.connections) {
     auto link = std::make_unique<Link>(*impl.fabric, impl.pool, impl.server, impl.options);

@@ -56,7 +56,7 @@ Task<PathResolver::Export> PathResolver::find_export(const Path& path) {
 Task<Node> PathResolver::walk(Export from, Path path, bool follow_last) {
   const std::vector<std::string> export_path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(from.components));
   std::deque<std::string> todo(path.begin() + static_cast<std::ptrdiff_t>(from.components), path.end());
-  std::vector<FileHandle> above{from.root};  // the directories above, for ".." in symbolic links
+  std::vector<FileHandle> above{from.root};  // from the root to here, for ".." in symbolic links
   std::optional<Node> here;
   int links = 0;
   while (!todo.empty()) {

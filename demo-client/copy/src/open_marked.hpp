@@ -4,7 +4,8 @@
 namespace rpcrdma::nfs {
 
 /// Retries an openat(2) that failed with EACCES, if an interrupted copy has left the file without write permission (see
-/// resume.hpp); the mode stays as it is. Returns a descriptor, or -1 with errno: EACCES for any other file.
+/// resume.hpp). Adds the write permission of the owner while it opens the file. Returns a descriptor, or -1 with errno:
+/// EACCES for any other file.
 int open_marked(int directory, const char* name, int flags) noexcept;
 
 }  // namespace rpcrdma::nfs

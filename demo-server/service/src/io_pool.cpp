@@ -83,7 +83,7 @@ void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-/// While jobs wait, checks at intervals that jobs start.
+/// While jobs wait, checks at intervals that jobs start, and adds threads if none does.
 void IoPool::watch() {
   std::unique_lock lock(mutex_);
   while (!ending_) {

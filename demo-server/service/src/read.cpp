@@ -2,7 +2,7 @@
 // Operation: READ. A file in memory is sent from its own pages. For a file on a disk the call waits for its share of
 // the bulk budget, an I/O thread reads into a buffer, and the reply references the buffer. A short range that is in the
 // page cache is read on the loop, because passing the call to a thread and back takes longer. Ownership: the Transfer
-// holds the buffer or pages until the RDMA Write is complete. Error handling: a temporary lack of memory is
+// holds the buffer or pages until the reply has been sent. Error handling: a temporary lack of memory is
 // NFS3ERR_JUKEBOX; other errors are those of the file system.
 #include "procedures.hpp"
 

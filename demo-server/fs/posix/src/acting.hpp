@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The identity that a thread uses for the file system. Only the calling thread changes: raw system calls are used where
-// the C library's functions would change all threads.
+// The identity that a thread uses for the file system. Only the identity of the calling thread changes: raw system
+// calls are used where the C library's functions would change all threads.
 //
 // A thread that has acted as another user must never post work requests to a verbs device: the kernel compares its
 // credentials with those that the device was opened with (see docs/architecture.md). I/O threads do not post.

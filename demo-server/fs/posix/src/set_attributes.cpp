@@ -23,8 +23,7 @@ timespec timespec_of(const SetTime& t) noexcept {
 
 }  // namespace
 
-/// Uses an order in which later steps do not undo earlier ones: a change of owner clears the set-id bits, and every
-/// step but the last changes the times.
+/// Sets the owner before the mode, because a change of owner clears the set-id bits of the mode.
 Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const {
   {
     const ActingAs acting(user(caller));

@@ -9,7 +9,7 @@
 
 namespace rpcrdma::nfs {
 
-/// A file that has been looked up.
+/// A file on the server that has been looked up or created.
 struct Node {
   FileHandle handle;
   Attributes attributes;

@@ -64,7 +64,7 @@ class LocalDirectory {
   Result<Fd> open_file(const std::string& name) const;
   /// Opens a regular file for writing; creates it; truncates it if `cut`. Replaces a symbolic link of that name.
   Result<Fd> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
-  /// True if an entry of that name exists.
+  /// False only if no entry of that name exists; true also if the check fails.
   bool has(const std::string& name) const noexcept;
   Result<std::string> read_link(const std::string& name) const;
   /// Creates a symbolic link; replaces an entry of that name unless it is a directory.

@@ -98,7 +98,7 @@ class PlaceLocator final : public Locator {
     remember(stat, {id_of(parent), std::string(name)});
   }
 
-  /// Keeps the last place: the object may have another name in the same directory, which search() finds.
+  /// Does not remove the only place: the object may have another name in the same directory, which search() finds.
   void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     const std::lock_guard lock(mutex_);
     auto entry = store_.find(id_of(stat));

@@ -15,7 +15,8 @@ namespace rpcrdma::nfsd {
 
 enum class Use : std::uint8_t { read, write };
 
-/// A file opened for data by one user. Shared by the operations in progress; closed with its last reference.
+/// A file opened for data by one user. Shared by the operations in progress; closed when the last reference is
+/// released, unless LateClose defers that.
 struct OpenFile {
   Fd fd;
   ObjectId id;
@@ -41,11 +42,11 @@ class DescriptorCache {
   using Clock = std::chrono::steady_clock;
   explicit DescriptorCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Null if `user` has no descriptor open for `use`.
+  /// Null if `user` has no descriptor of the file that serves `use`.
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
   /// Adds `file`, and drops the user's other descriptors of the same file if `file` serves all their uses.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
-  /// Closes the descriptors that all users have of a file.
+  /// Drops the descriptors that all users have of a file. One in use is closed when its last user releases it.
   void drop(const NodeKey& key);
   void drop(const ObjectId& id);
   /// Closes descriptors that were last used before `used`, because an open descriptor keeps the blocks of a removed

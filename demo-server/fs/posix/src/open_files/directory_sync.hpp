@@ -17,7 +17,7 @@ class DirectorySync {
   /// The number of failures. Read it before a change, and give it to the sync() that covers the change.
   std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
 
-  /// Writes all changes made before the call to the disk, or waits for another thread that does so for several callers.
+  /// Brings to the disk all changes made before the call, or waits for another thread that does so for several callers.
   /// Returns the last error if an fsync has failed since failures() returned `since`; nothing if the directory cannot
   /// be opened for fsync. `directory` is an O_PATH descriptor of the directory; the first call opens it for fsync.
   std::optional<Status> sync(int directory, std::uint64_t since);

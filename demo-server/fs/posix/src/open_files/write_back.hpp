@@ -26,7 +26,7 @@ class WriteBack {
   /// The number of failures. Read it before a change, and give it to the sync() that covers the change.
   std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
 
-  /// Writes all data written before the call to the disk, through `fd`, or waits for another thread that does so for
+  /// Brings to the disk, through `fd`, all data written before the call, or waits for another thread that does so for
   /// several callers. Returns the last error if any call has failed since failures() returned `since`.
   Status sync(int fd, Stable how, std::uint64_t since);
 

@@ -17,8 +17,8 @@ namespace rpcrdma::nfsd {
 /// The access that an export gives to its clients.
 struct ExportPolicy {
   bool read_only = false;
-  /// If false, WRITE and COMMIT are answered before the data is on the disk: this is faster, but a crash loses the
-  /// data.
+  /// If false, calls are answered before their changes are on the disk: this is faster, but a crash of the machine may
+  /// lose the changes.
   bool sync = true;
   bool devices = false;         ///< MKNOD may make block and character devices
   bool reserved_ports = false;  ///< over TCP, calls must come from ports below 1024; RDMA has no such ports

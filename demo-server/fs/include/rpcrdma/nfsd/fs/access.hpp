@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kMayExecute = 1;
 }  // namespace access
 
 /// The permission bits (rwx, 7 at most) that the mode gives `caller`: those of the owner, else of the group, else of
-/// others. Uid 0 has all of them, except that it may execute a file only if its mode lets some user do so.
+/// others. Uid 0 has all of them, except that it may execute a file only if the mode lets some user execute the file.
 std::uint32_t rights_of(const Attributes& object, const Identity& caller) noexcept;
 
 /// The subset of `wanted` that the mode bits give `caller`.

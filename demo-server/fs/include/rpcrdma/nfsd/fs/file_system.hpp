@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The interface of a back end: one method for each NFSv3 procedure, with the semantics of RFC 1813 section 3.3.
+// The interface of a back end: methods with the semantics of the NFSv3 procedures (RFC 1813 section 3.3).
 #include <memory>
 #include <string>
 #include <string_view>
@@ -104,8 +104,9 @@ struct Limits {
 
 class PagedData;
 
-/// A tree of files. All methods may be called from any thread, concurrently. They may block if blocking() returns true.
-/// Implementations check names: one component, and the special names as RFC 1813 requires for each procedure.
+/// A tree of files. Several threads may call the methods concurrently. If blocking() returns true, those that stand for
+/// a procedure may block, except NAME_at_once. Implementations check names: one component, and the special names as RFC
+/// 1813 requires for each procedure.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -115,7 +116,7 @@ class FileSystem {
   virtual Limits limits() const noexcept = 0;
   /// Changes whenever data of UNSTABLE writes may have been lost, and at each start.
   virtual Verifier write_verifier() const noexcept = 0;
-  /// Not null if the file data is in registered pages; READ and WRITE then use this interface.
+  /// Not null if the file data is in pages that a fabric can register; READ and WRITE then use this interface.
   virtual PagedData* paged() noexcept { return nullptr; }
   /// Closes descriptors kept for reuse that have been idle for a while. Call it every few seconds on a thread that may
   /// block.

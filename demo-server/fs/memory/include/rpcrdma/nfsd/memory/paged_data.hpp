@@ -13,8 +13,8 @@ class PagedData {
   /// here no longer change: a later write replaces them.
   virtual ReadResult read_pages(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                                 PageRun& out) = 0;
-  /// Appends new pages for `count` bytes at `offset`. The file does not change yet. Status::nospc if there are too few
-  /// pages.
+  /// Appends new pages for `count` bytes at `offset`. The data of the file does not change yet. Status::nospc if there
+  /// are too few pages.
   virtual Status prepare_write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                                PageRun& out) = 0;
   /// Makes `run` the content of the file at `offset`, atomically. Moves the pages out of `run`.
