@@ -72,7 +72,7 @@ void print_lines(Context& context, const std::vector<Line>& lines) {
   std::string out;
   for (const Line& line : lines) {
     if (context.options.long_format) {
-      if (!line.entry.attributes) continue;  // its error has been reported
+      if (!line.entry.attributes) continue;  // complete() has reported the error
       out += list_line(*line.entry.attributes, widths, owners, now) + ' ';
     }
     out += printable(line.entry.name, terminal);

@@ -23,7 +23,7 @@ class Stream final : FileReader {
   boost::asio::awaitable<void> consume(Range range, BufferRef data) override {
     while (turn_ != range.offset && !failed()) co_await turn_changed_.wait();
     if (failed()) co_return;
-    // If the source has grown meanwhile, drops the data beyond the end that an earlier piece found.
+    // If the source grew during the copy, drops the data beyond the end that an earlier piece found.
     if (range.offset < end()) co_await write_out_piece(data);
     turn_ = range.offset + range.length;
     turn_changed_.notify_all();

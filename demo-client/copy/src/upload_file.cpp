@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: truncates or resumes the target, marks it if it is large and resuming is allowed, copies the data and sets
-// the final attributes. If the source has shrunk meanwhile, the target is truncated too. If the source changed during a
-// resumed copy, the kept data belongs to another version, and the copy starts again: the target is truncated before it
-// gets the mark of the new version.
+// the final attributes. If the source shrank during the copy, the target is truncated too. If the source changed during
+// a resumed copy, the kept data belongs to another version, and the copy starts again: the target is truncated before
+// it gets the mark of the new version.
 // Ownership: the caller's descriptor must outlive the operation.
 // Error handling: the first error is the result. If the mark cannot be set (a file of another owner), this copy cannot
 // be resumed. A mark from which nothing could be resumed is removed if the server still answers.

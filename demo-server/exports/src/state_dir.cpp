@@ -37,7 +37,7 @@ Result<HandleSecret> read_secret(const std::filesystem::path& file) {
 int sync_directory(const std::filesystem::path& directory) {
   const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return errno == EACCES ? 0 : errno;  // without the right to read, it cannot be opened for fsync
-  // Some file systems have no fsync for directories, and order such changes themselves.
+  // Some file systems have no fsync for directories, and order changes of names themselves.
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
 }
 

@@ -155,7 +155,8 @@ void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAt
   if (changes.mtime.how == SetTime::How::client) a.mtime = changes.mtime.value;
 }
 
-/// Changes the size first, as disk file systems do: the new size stays even if the caller may not change the rest.
+/// Changes the size first, as disk file systems do: the new size stays even if the caller has no right to change the
+/// rest.
 Status MemoryFileSystem::change(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   if (const Status s = check_changes(changes, node.fixed.type); s != Status::ok) return s;
   if (changes.size) {

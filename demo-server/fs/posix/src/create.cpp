@@ -183,8 +183,8 @@ Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, 
 
 Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
                                        const CreateHow& how) const {
-  // An EXCLUSIVE request makes an unnamed file first. If it lacks the right to do so, it must still succeed with a file
-  // that exists.
+  // An EXCLUSIVE request makes an unnamed file first. If the caller has no right to do so, the request must still
+  // succeed with a file that exists.
   if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
   Status bad = check_times(how.attributes);
   if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;

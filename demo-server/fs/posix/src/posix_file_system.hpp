@@ -77,7 +77,7 @@ class PosixFileSystem final : public FileSystem {
     NodeKey node;
     NodeStat stat;
   };
-  /// A changed object that must be written to the disk with its directory. If it has no descriptor, there is no such
+  /// A changed object that must be written to the disk with its directory. Without a descriptor it stands for no
   /// object.
   struct Unsettled {
     NodeFd fd;
@@ -239,7 +239,7 @@ class PosixFileSystem final : public FileSystem {
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
   mutable std::mutex modes_mutex_;  // protects changes of modes by a server without privilege; the innermost lock
-  std::atomic<bool> reads_at_once_{true};  // false once the file system has refused such reads (tmpfs)
+  std::atomic<bool> reads_at_once_{true};  // false once the file system has refused RWF_NOWAIT (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;
   const bool acts_;  // true if it takes the identities of its callers

@@ -37,8 +37,8 @@ struct ClientOptions {
   std::optional<std::uint32_t> gid;
   std::optional<std::uint16_t> mount_port;             ///< calls MOUNT over TCP at this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
-  /// The number of connections to the server. READ and WRITE use them in turn, all other procedures the first one. If a
-  /// further connection cannot be made, the client uses those made before it.
+  /// The number of connections to the server. READs and WRITEs rotate through them; all other calls use the first one.
+  /// If a further connection cannot be made, the client uses those made before it.
   std::size_t connections = 1;
   Log log;
 };
@@ -120,7 +120,8 @@ class Client {
   /// DirectoryReader reads all pages.
   Task<Page> read_directory(FileHandle directory, Position from, bool attributes);
 
-  /// The sizes to use in READ and WRITE: those that the server prefers, at most 1 MiB. Fetched once.
+  /// The sizes to use in READ and WRITE: those that the server prefers, at most 1 MiB. Fetched once, for the first
+  /// `root`.
   Task<Limits> limits(FileHandle root);
   Task<Statistics> space(FileHandle root);
 

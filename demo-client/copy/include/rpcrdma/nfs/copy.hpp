@@ -3,8 +3,9 @@
 // Copies between local files and the server: files in pieces, with several READs or WRITEs in flight that use
 // registered buffers; trees with several files in flight.
 //
-// Threads: everything runs on the client's thread, except local reads and writes of bulk data, which run on threads
-// that the Copier owns. Ownership: the Copier, the client and the observer must outlive the Copier's operations.
+// Threads: everything runs on the client's thread, except large local reads and writes and the checks of what was
+// written, which run on threads that the Copier owns. Ownership: the Copier, the client and the observer must outlive
+// the Copier's operations.
 #include <boost/asio/thread_pool.hpp>
 #include <string_view>
 
@@ -35,7 +36,7 @@ struct CopyOptions {
   std::size_t window = 8;    ///< pieces of one file in flight
   std::size_t buffers = 24;  ///< pieces of all files in flight
   std::size_t files = 16;    ///< files of a tree in flight
-  std::size_t walkers = 8;   ///< directories of a tree read at once
+  std::size_t walkers = 8;   ///< subdirectories of a tree copied concurrently
   /// Marks large files while they are copied, so that an interrupted copy can be resumed; resumes such copies, and
   /// skips files that are complete (same size and time).
   bool resume = false;

@@ -65,7 +65,7 @@ class PlaceStore {
   std::size_t max_entries_;
   Log log_;
   bool awaits_file_ = false;
-  std::unique_ptr<Database> database_;  // null only if there is no memory for one
+  std::unique_ptr<Database> database_;  // null only if not even a database in memory can be opened
 };
 
 }  // namespace rpcrdma::nfsd

@@ -37,7 +37,7 @@ class WriteBack {
   std::shared_ptr<const OpenFile> kept() const;
   /// The time of the last write that has not been synchronized; nothing if there is none.
   std::optional<Clock::time_point> written() const;
-  /// Closes the kept file, because it has been removed with its data.
+  /// Closes the kept file without synchronizing it.
   void release();
 
  private:

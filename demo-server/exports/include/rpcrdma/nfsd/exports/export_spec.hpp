@@ -21,7 +21,7 @@ struct ExportPolicy {
   /// lose the changes.
   bool sync = true;
   bool devices = false;         ///< MKNOD may make block and character devices
-  bool reserved_ports = false;  ///< over TCP, calls must come from ports below 1024; RDMA has no such ports
+  bool reserved_ports = false;  ///< over TCP, calls must come from ports below 1024; RDMA has no reserved ports
   SquashPolicy squash;          ///< maps the ids of callers; root is squashed by default, as in exports(5)
   std::vector<Cidr> allow;      ///< empty: every address
 

@@ -76,7 +76,7 @@ class ExportView {
  public:
   explicit ExportView(const ExportTable& table) : table_(table) { refresh(); }
 
-  /// Null if there is no such export.
+  /// Null if no export has this identifier or name.
   const ExportPtr& find(std::uint32_t id) noexcept;
   const ExportPtr& find(std::string_view name) noexcept;
   const ExportList& all() noexcept;

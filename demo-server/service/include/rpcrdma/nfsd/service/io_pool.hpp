@@ -43,8 +43,8 @@ class IoPool {
   std::size_t busy() const;
 
  private:
-  /// One idle thread waits here, on a futex. A condition variable would lock the mutex as contended after a wait, so
-  /// that the next unlock would be a system call.
+  /// One idle thread waits here, on a futex. A condition variable would lock the mutex as contended after a wait, and
+  /// the next unlock would be a system call.
   class Place {
    public:
     /// Announces a wait; wake() may follow at once.
