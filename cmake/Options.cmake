@@ -16,8 +16,8 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# The number of sources that a unity build (CMAKE_UNITY_BUILD) compiles at once, which halves the time of a whole build.
-# Large batches are best for whole builds, small ones for a rebuild after an edit.
+# The number of sources that a unity build (CMAKE_UNITY_BUILD) compiles at once. Unity builds take half the time. Large
+# batches are best for whole builds, small ones for a rebuild after an edit.
 if(NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
 endif()

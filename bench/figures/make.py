@@ -25,7 +25,7 @@ def read_rows(path):
 
 
 def wakeup(path):
-    """A sentence with the wake-up times in the first line of the output."""
+    """A sentence with the wake-up times in the first line of `path`; empty if that line has none."""
     first = json.loads(path.read_text().partition("\n")[0])
     if "wakeup_us" not in first:
         return ""
@@ -41,7 +41,8 @@ def size_text(octets):
 
 
 def picked(rows, pattern, key=int, value="ours", peer=None):
-    """{x: y} of the rows whose case matches `pattern`: x is `key`(group of the match), y is the column `value`."""
+    """{x: y} of the rows whose case matches `pattern` and whose peer is `peer` (None: any peer): x is `key`(group of
+    the match), y is the column `value`."""
     points = {}
     for row in rows:
         found = re.fullmatch(pattern, row["case"])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpcrdma-load: READs or WRITEs of one size on one file of any NFSv3 server, with a given depth and duration.
 // Operation: each worker has one registered buffer and one call in flight; all share one connection.
-// Ownership: workers live in the group that run() awaits.
+// Ownership: workers live in the group that Load::run() awaits.
 // Error handling: the first error ends all workers.
 #include <fmt/core.h>
 
@@ -42,7 +42,7 @@ struct Options {
   std::optional<capture::CaptureOptions> capture;
 };
 
-/// Completes `options`. Returns the usage error; empty if there is none.
+/// Parses the other arguments into `options`. Returns the usage error; empty if there is none.
 std::string understand(const std::string& url, const std::string& fabric, const std::string& root, Options& options) {
   auto parsed = nfs::parse_url(url);
   if (!parsed) return fmt::format("{}: {}", url, parsed.error().why);

@@ -44,7 +44,7 @@ Cost cost_of(const Totals& before, const Totals& after, std::uint64_t operations
 constexpr std::uint64_t kEnough = 500;
 constexpr std::chrono::seconds kLongest{10};
 
-/// Sets Cost::kernel_calls by another run. Makes none if the machine does not permit counting.
+/// Runs `one` again, and sets Cost::kernel_calls of both sides. Does nothing if the machine does not permit counting.
 void count_in_kernel(const Contender& one, std::chrono::milliseconds budget, std::array<Cost, 2>& costs) {
   const Usage usage = one.subject->usage();
   const std::array<KernelCalls, 2> sides{KernelCalls(usage.client.process), KernelCalls(usage.server.process)};

@@ -84,7 +84,7 @@ std::uint32_t size_at_server(Link& link) {
   return link.transport->exchange().characteristics().peer.receive_buffer_size;
 }
 
-/// Makes WRITEs until the policy has made the server's receives larger.
+/// Makes WRITEs until the server's receives have grown.
 void grow(Loop& loop, Link& link, BufferRef data) {
   service::Write::Args args{};
   args.data.set_parts({&data, 1});

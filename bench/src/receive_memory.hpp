@@ -7,7 +7,8 @@
 namespace rpcrdma::bench {
 
 /// Prints the memory that a server has registered for the receives of `connections` connections: with version one, and
-/// with version two before the clients' calls make receives grow, when they have grown, and when the clients are idle.
+/// with version two before the receives grow, when they have grown on a hundredth or on all of the connections, and
+/// when the clients are idle again.
 void print_receive_memory(const Setting& setting, std::uint32_t connections);
 
 }  // namespace rpcrdma::bench

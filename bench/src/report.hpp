@@ -9,7 +9,7 @@
 
 namespace rpcrdma::bench {
 
-/// A subject, the case that it runs, and its name in the result.
+/// A subject, its name in the result, and the case that it runs.
 struct Contender {
   std::string name;
   Subject* subject;
@@ -32,7 +32,7 @@ std::vector<Row> compare(const Contender& ours, const std::vector<Contender>& pe
 void print_table(const std::vector<Row>& rows);
 void print_json(const Row& row);
 
-/// Prints the time to wake a thread on this machine, which is a part of every subject's latency.
+/// Prints the time to wake a thread on this machine, which is a part of the latency of subjects that do not poll.
 void print_machine(const WakeUp& wakeup, Placement placement, bool json);
 /// Says which peer or case is not measured, and why.
 void print_left_out(std::string_view name, std::string_view why, bool json);

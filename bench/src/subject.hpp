@@ -34,7 +34,7 @@ enum class Operation : std::uint8_t {
 
 struct Case {
   std::string name;
-  std::string unit;  ///< "us": the median duration; "ms"; "1/s", "MB/s": a rate; "KiB"
+  std::string unit;  ///< "us": the median duration; "ms": a time; "1/s", "MB/s": a rate; "KiB": memory
   Operation operation = Operation::null;
   std::uint32_t bytes = 0;        ///< bulk bytes in one operation
   std::uint32_t depth = 1;        ///< operations in flight, over all connections

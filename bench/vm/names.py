@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """names.py FOLDER COUNT: times operations on names and attributes in FOLDER, COUNT of each kind, one after the other.
-Prints one line for each kind: its name and the milliseconds per operation. Caches are dropped before a cold kind.
-Needs root."""
+Prints one line for each kind: its name and the milliseconds per operation. Before a cold kind, the
+kernel's cached names and inodes are dropped. Needs root."""
 import os
 import sys
 import time

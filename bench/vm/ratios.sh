@@ -61,7 +61,7 @@ by_perftest() {
   timeout 60 $program -R -d rxe1 $options >/run/perftest.server 2>&1 &
   local server=$!
   vm_until 20 perftest_listens $program || return
-  # perftest prints half a round trip as latency, and bandwidth in units of 2^20 bytes.
+  # perftest prints half a round trip as latency, and bandwidth in MiB/s.
   timeout 60 $program -R -d rxe0 $options "$right" 2>>/run/perftest.server |
     awk -v name="$1" '$1 ~ /^[0-9]+$/ && NF >= 4 { value = name == "null_rtt" ? 2 * $5 : $4 * 1.048576 }
       END { print value }'

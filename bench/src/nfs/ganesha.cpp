@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: ganesha registers with rpcbind on a Unix socket in /run, and exits if no rpcbind listens there. It
-// therefore gets a private /run and an rpcbind without a network, so that the machine's own rpcbind is not changed.
+// Operation: ganesha registers with rpcbind on a Unix socket in /run, and exits if no rpcbind listens there. To leave
+// the machine's own rpcbind unchanged, ganesha gets a private /run with an rpcbind that has no network.
 // Ownership: the child becomes ganesha. A helper process starts rpcbind, and kills it when ganesha has ended. The
 // kernel's parent-death signal cannot do that: a process that gives up privileges, as rpcbind does, loses it.
 // Error handling: a child that ends early makes the start fail, and the last line of ganesha's log is the reason.

@@ -24,7 +24,7 @@ class LibnfsConnection {
   /// Ends the connection and throws.
   [[noreturn]] void fail(const std::string& what);
 
-  /// Starts a call. When it ends, libnfs calls the rpc_cb with the last argument. Returns 0 on success, as libnfs does.
+  /// Starts a call. When the call ends, libnfs passes the void* to the rpc_cb. Returns 0 on success, as libnfs does.
   using Submit = std::function<int(rpc_cb, void*)>;
   /// Makes one call and waits for the reply. `take` gets the result, which is valid only until `take` returns.
   void call(const Submit& submit, const std::function<void(const void*)>& take);

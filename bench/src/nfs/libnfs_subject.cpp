@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: calls on names are measured in batches of kBatch directories. The objects that the calls of a batch need
-// are created before the measured time, and the objects that they leave are removed after it.
+// Operation: calls on names, except CREATE with REMOVE, are measured in batches of kBatch calls, each on another
+// directory. Directories that RMDIR needs are made, and those that MKDIR leaves are removed, outside the measured time.
 // Ownership: the server belongs to the subject, and so does its directory.
 // Error handling: a server that cannot run here makes the subject unavailable; later failures are exceptions.
 #include "libnfs_subject.hpp"

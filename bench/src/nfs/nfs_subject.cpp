@@ -2,8 +2,8 @@
 // Operation: one coroutine for each call in flight makes one call after another until the time is up. READ takes the
 // first bytes of the file, as the library's own benchmark service reads from one buffer; each WRITE coroutine writes
 // its own part of the file. Directories are listed, and trees copied, by one coroutine.
-// Ownership: a run owns its buffers and outlives its coroutines; the directories below the temporary one belong to the
-// server. Error handling: the first failed call ends the run with an exception.
+// Ownership: a run owns its buffers and outlives its coroutines; the subject owns the server and the directory.
+// Error handling: the first failed call ends the run with an exception.
 #include "nfs_subject.hpp"
 
 #include <fmt/core.h>
@@ -23,7 +23,7 @@
 namespace rpcrdma::bench {
 namespace {
 
-/// Remembers a problem with a file, so that check() ends the benchmark.
+/// Counts the copied files. check() throws if a file had a problem or is missing.
 class StrictObserver final : public nfs::CopyObserver {
  public:
   void on_found(std::uint64_t) override {}

@@ -8,8 +8,8 @@
 
 namespace rpcrdma::bench {
 
-/// The NFSv3 server with one thread, and the NFSv3 client, as the programs use them. READ and WRITE use one file in the
-/// page cache, and no COMMIT is sent.
+/// The NFSv3 server with one thread, and the NFSv3 client, as the programs use them. READ and WRITE use one file, which
+/// stays in memory, and send no COMMIT.
 std::unique_ptr<Subject> make_nfs(const Setting& setting, ExportKind kind);
 
 }  // namespace rpcrdma::bench

@@ -2,7 +2,7 @@
 // Operation: READ replies from one registered buffer, by reference; WRITE reserves its part of the bulk budget,
 // allocates a buffer from the pool, fetches the data into it, and replies.
 // Ownership: a call borrows a Landing; a WRITE's buffer goes back to the pool when the data has arrived.
-// Error handling: a call that cannot be served is dropped, which answers SYSTEM_ERR.
+// Error handling: a call that cannot be served is destroyed unanswered; the library then replies SYSTEM_ERR.
 #include "rpcrdma_server.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint32_t kMaxData = 1u << 20;
 constexpr std::uint32_t kMaxConnections = 16384;
 
-/// Names the data of a call while it is transferred; reused from call to call.
+/// The memory from or to which the data of one call is transferred; later calls use the object again.
 struct Landing {
   memory::RegisteredBuffer buffer;  // destination of a WRITE
   BufferRef ref;

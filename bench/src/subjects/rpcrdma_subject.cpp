@@ -22,7 +22,7 @@
 namespace rpcrdma::bench {
 namespace {
 
-/// An upper bound of the memory registered for the receives and sends of one connection.
+/// An upper bound on the memory registered for the receives and sends of one connection.
 constexpr std::size_t kPoolForEach = 128u << 10;
 /// Connections that are opened before the measured ones.
 constexpr std::uint32_t kFirstIdle = 16;

@@ -16,10 +16,10 @@ struct Setting {
   transport::VersionChoice client = transport::VersionChoice::one;  ///< versions of RPC-over-RDMA
   transport::VersionChoice server = transport::VersionChoice::one;
   Polling poll;                    ///< polling of both sides
-  std::uint32_t threshold = 4096;  ///< bytes of the largest message without a chunk
+  std::uint32_t threshold = 4096;  ///< inline threshold of both directions, in bytes
   std::size_t pool_octets = memory::PoolOptions().max_octets;
   bool statistics = false;                 ///< the NFS server serves them by HTTP, and a run requests them each second
-  std::filesystem::path server_capture{};  ///< files to which one side captures its traffic; empty: none
+  std::filesystem::path server_capture{};  ///< file for the capture of the server; empty: none
   std::filesystem::path client_capture{};
   std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< option of clients
 

@@ -16,7 +16,7 @@ ChunkLists unused(const ChunkLists& offered) {
   return out;
 }
 
-/// Fills the segments of `offered` in order; returns the chunk with the lengths used.
+/// Adds to `writes` the Writes of `data` into the segments of `offered`. Returns the chunk with the lengths used.
 Chunk fill(const Chunk& offered, View data, std::vector<RemoteWrite>& writes) {
   Chunk out = offered;
   for (RdmaSegment& segment : out) {

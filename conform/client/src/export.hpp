@@ -40,7 +40,7 @@ class Export {
   /// Null if there are too many files.
   Node* make(Node& directory, const std::string& name, std::uint32_t type);
   void remove(Node& directory, const std::string& name);
-  /// False if the file or all files would be too large.
+  /// False if the file, or all files together, would be too large.
   bool resize(Node& file, std::uint64_t size);
 
   /// All files by path, in the form of Tree (workplace.hpp).

@@ -46,14 +46,14 @@ class Link final : private fabric::QueuePairEvents {
   Agreed agreed() const;
   std::size_t calls() const noexcept { return calls_; }
 
-  /// Reads the chunks of the call, then calls on_whole_call(). If a chunk cannot be read, the connection ends or the
-  /// call is refused.
+  /// Reads the Read chunks of the call, then calls on_whole_call(). A call that is too long or malformed is refused. If
+  /// a Read fails, the connection ends.
   void complete(Call call);
   void send(const Reply& reply);
   void send(View message, std::optional<std::uint32_t> invalidate = std::nullopt);
   void write(const RemoteWrite& data);
-  /// Reads memory of the client. `done` gets true if the Read succeeded. If the connection has already ended, `done` is
-  /// never called.
+  /// Reads memory of the client. `done` gets true if the Read succeeded. If no Read can be posted, for example because
+  /// the connection has ended, `done` is never called.
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset, std::function<void(bool)> done);
   void abort();
   void disconnect();

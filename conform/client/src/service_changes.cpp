@@ -178,7 +178,7 @@ void Service::link(In& in, Out& out) {
   wcc(out, directory);
 }
 
-/// Cookies are positions: "." is entry 0, ".." entry 1.
+/// The cookie of an entry is its position in the listing, from 1: "." has 1, ".." has 2.
 Listing Service::page_of(const Node& directory, std::uint64_t cookie, std::uint64_t room, bool plus) {
   Listing out{.directory = directory.id, .cookie = cookie};
   std::uint64_t position = 0;

@@ -107,7 +107,7 @@ class Trial final : public LinkEvents {
 
   /// Handles a connection request of the client.
   void requested(std::unique_ptr<fabric::ConnectionRequest> request);
-  /// The reply to a call of MOUNT over TCP; empty if it cannot be decoded.
+  /// The reply to a call of MOUNT over TCP; empty if the call cannot be decoded.
   Bytes mount_reply(View message);
 
  private:

@@ -128,8 +128,9 @@ ReadRequest decode_read_request(View payload) {
   return {in.u32(), in.u64(), in.u32(), in.u32(), in.u64()};
 }
 
-/// A long call of NULL in segments of four bytes, each with a handle of its own, so that the responder needs a Read for
-/// each. Read Requests stay unanswered until no more of them arrive, and are then answered one by one.
+/// Makes a long NULL call from segments of four bytes, each with a handle of its own, so that each needs a Read. Read
+/// Requests stay unanswered until no more of them arrive, and are then answered one by one. No more than `ird` of them
+/// may be unanswered at a time.
 void reads_within(Peer& peer, std::uint16_t ird) {
   constexpr std::uint32_t kFirstHandle = 0x0C0F0000, kSize = 4;
   Enhanced word;

@@ -21,7 +21,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-/// Reporters, and the files that they write. A report to "-" replaces the lines for the terminal.
+/// Reporters, and the files that they write. A report to "-" replaces the terminal report.
 class Reports {
  public:
   explicit Reports(const RunWords& words) {

@@ -70,8 +70,8 @@ asio::awaitable<void> Connection::run(Tcp::endpoint server) {
   error_code failed;
   co_await server_.async_connect(server, into(failed));
   if (failed) {
-    log_.warn("connection {}: cannot connect to {} port {}: {}", number_, server.address().to_string(), server.port(),
-              failed.message());
+    log_.warn("connection {}: cannot connect to the server at {} port {}: {}; closing the client's connection", number_,
+              server.address().to_string(), server.port(), failed.message());
     co_return;
   }
   for (Tcp::socket* socket : {&client_, &server_}) socket->set_option(Tcp::no_delay(true), failed);
@@ -234,7 +234,7 @@ asio::awaitable<void> Connection::hold(Half& half, const Rule& rule) {
   half.release.reset();
 }
 
-/// Passes on the bytes before the cut. The cut is within the message or at its end.
+/// Passes on the bytes before the cut, and ends both connections at the cut: within the message, or at its end.
 asio::awaitable<void> Connection::cut(Half& half, const Frame& frame, Octets bytes) {
   const std::size_t passed = std::min(half.cut_in, bytes.size());
   half.output.insert(half.output.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(passed));

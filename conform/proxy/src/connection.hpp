@@ -30,7 +30,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using Time = std::chrono::milliseconds;
 
-  /// One direction. Except in join(), a read begins after all bytes of the previous one are written: memory is bounded.
+  /// One direction. Except in join(), a read begins after all whole frames of the previous one are written: memory is
+  /// bounded.
   struct Half {
     Half(Side its_side, boost::asio::io_context& context);
     Side side;

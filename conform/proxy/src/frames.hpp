@@ -36,7 +36,7 @@ struct Frame {
   std::optional<RpcMessage> rpc;  ///< fields of the RPC message, in the first frame of a call or reply
 };
 
-/// Offsets in an FPDU of fields of the DDP header (RFC 5041 section 4).
+/// Offsets in an FPDU of fields of the DDP and RDMAP headers (RFC 5041 section 4), and sizes of headers and fields.
 inline constexpr std::size_t kDdpControlOffset = 2, kRdmapControlOffset = 3, kStagOffset = 4, kQueueOffset = 8,
                              kMsnOffset = 12, kUntaggedSize = 18, kTaggedSize = 14, kLengthSize = 2, kCrcSize = 4;
 /// The largest frame: a ULPDU of 65535 bytes with its length, padding and CRC.
@@ -50,7 +50,8 @@ class FrameReader {
   /// Returns the first frame of `bytes`; nothing if it is incomplete, or if the stream is not framed. The next call
   /// expects the bytes after this frame.
   std::optional<Frame> next(Octets bytes);
-  /// Whether the bytes cannot be divided into frames: they do not begin with a start-up frame, or unframe() was called.
+  /// Whether the bytes cannot be divided into frames: they do not begin with a valid start-up frame, or unframe() was
+  /// called.
   bool unframed() const noexcept { return unframed_; }
   /// Ends the division into frames, because markers are in use or the connection was rejected.
   void unframe() noexcept { unframed_ = true; }

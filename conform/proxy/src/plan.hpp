@@ -17,7 +17,7 @@ struct Fault {
 };
 
 /// The rules, and the number of further connections on which each may act. Random choices depend only on the seed, the
-/// rule, and the numbers of the connection and of the message, not on the order of events.
+/// rule, the direction, and the numbers of the connection and of the message, not on the order of events.
 class Director {
  public:
   Director(Script script, std::uint64_t seed);

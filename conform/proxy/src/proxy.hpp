@@ -13,13 +13,13 @@ class Proxy {
 
   /// Returns the address at which it listens; a port of 0 is replaced by the port in use.
   Result<Tcp::endpoint> listen(const Tcp::endpoint& at);
-  /// Ends all connections; the io_context then runs out of work.
+  /// Stops listening, and ends all connections; the io_context then runs out of work.
   void stop();
   const Counters& counters() const noexcept { return counters_; }
 
  private:
-  /// The maximum number of connections at a time; further connections wait. Each connection has buffers of 0.5 MiB at
-  /// most.
+  /// The maximum number of connections at a time; further connections wait. Each connection has buffers of about
+  /// 0.5 MiB.
   static constexpr std::size_t kMaxConnections = 256;
 
   void accept();

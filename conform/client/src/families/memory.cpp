@@ -52,7 +52,7 @@ void write_garbage(Link& link, const RdmaSegment& segment) {
   link.write({segment.handle, segment.offset, Bytes(std::min(segment.length, 4096u), std::byte{0xee})});
 }
 
-/// The RDMA Read must fail. The connection may end, but the files must be right.
+/// An access by RDMA Read, which must fail; if it succeeds, `what` is reported.
 std::function<void(Link&, const RdmaSegment&)> must_not_read(Trial& t, const char* what) {
   return [&t, what](Link& link, const RdmaSegment& segment) {
     link.read(std::min(segment.length, 4096u), segment.handle, segment.offset, [&t, what](bool good) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names in listings that lead out of the directory, or that no file system allows. Each case adds one such name to the
-// last page of every listing of the export's root.
+// Names in listings that are dangerous, invalid, unusual or used twice. Each case adds an entry, or two entries with
+// the same name, to the last page of every listing of the export's root.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {

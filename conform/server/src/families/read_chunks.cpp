@@ -120,7 +120,7 @@ void add_lengths(ServerFamily& family) {
                 });
 }
 
-/// Adds a Read chunk at a Position that the call does not allow.
+/// Sends the call with a Read chunk at a Position that the call does not allow. The server must refuse it.
 void refused_reduction(Session& s, Outgoing call, std::uint32_t position, std::size_t size) {
   const Memory& memory = s.readable(pattern(size, 13));
   call.header.lists.reads.push_back({position, memory.segment()});
@@ -175,7 +175,7 @@ void add_refused(ServerFamily& family) {
                   Outgoing call = reduced_write(s, s.make_file("behind"), 8, {s.readable(Bytes(8)).segment()});
                   refused_reduction(s, call, call.end() + 400, 8);
                 });
-  // RFC 8166 section 3.5.3 has a Position-Zero Read chunk in messages without inline payload only. With both, the
+  // RFC 8166 section 3.5.3 describes Position-Zero Read chunks only for messages without inline payload. With both, the
   // server cannot know which of them is the call.
   family.robust("chunk-at-position-0", "",
                 "an RDMA_MSG with a NULL call inline, and the same call in a Read chunk at Position zero", required,

@@ -41,7 +41,7 @@ class Out {
   Bytes bytes_;
 };
 
-/// Reads a message from its start. All functions throw DecodeError beyond its end. The message outlives this object.
+/// Reads a message from its start; reading beyond its end throws DecodeError. The message must outlive this object.
 class In {
  public:
   explicit In(View bytes) noexcept : bytes_(bytes) {}
