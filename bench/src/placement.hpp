@@ -24,9 +24,10 @@ std::optional<std::pair<int, int>> processors_of(Placement placement);
 /// Binds the calling thread to a processor. Throws std::runtime_error.
 void run_on(int processor);
 
-/// Binds this process to the processor of the servers, which are forked after this. Throws std::runtime_error.
+/// Binds this process to the processor of the servers, if processors_of() returns one. Fork the servers after this.
+/// Throws std::runtime_error.
 void place_servers(Placement placement);
-/// Binds this process to the processor of the clients. Throws std::runtime_error.
+/// Binds this process to the processor of the clients, if processors_of() returns one. Throws std::runtime_error.
 void place_clients(Placement placement);
 
 }  // namespace rpcrdma::bench

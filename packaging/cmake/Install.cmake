@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the programs, plug-in, libraries, public headers, CMake package and pkg-config files. All paths in these
-# files are relative to the file itself, so that an installed tree can be moved.
+# Installs the programs, plug-in, libraries, public headers, CMake package and pkg-config files. The CMake package and
+# the pkg-config files name other files by relative paths, so that an installed tree can be moved.
 if(NOT TARGET rpcrdma_shared)
   return()
 endif()

@@ -14,7 +14,7 @@ find_tree() {
   return 1
 }
 
-# copy_tree FOLDER MAX DESTINATION copies at most MAX files below 4 MiB and links, with their folders.
+# copy_tree FOLDER MAX DESTINATION copies at most MAX links and files below 4 MiB, with their folders.
 copy_tree() {
   local folder=$1 max=$2 destination=$3
   mkdir -p "$destination"

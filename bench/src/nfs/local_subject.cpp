@@ -95,7 +95,7 @@ class Local final : public Subject {
     return rate(which, which.files, seconds_since(start));
   }
 
-  /// Copies mode and times too, as the NFS client does.
+  /// Copies a file with its mode and times, as the NFS client does.
   void copy_file(const Fd& from, const Fd& to, const std::string& name) const {
     std::array<char, kTreeFileBytes> data;
     const Fd source(::openat(from.get(), name.c_str(), O_RDONLY | O_CLOEXEC));

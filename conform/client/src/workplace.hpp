@@ -32,7 +32,7 @@ class Workplace {
 
   /// The tree in {dir}. A file longer than any file of the export is described by its size alone.
   Tree local_tree() const;
-  /// Paths outside of {dir} that were made, changed or removed.
+  /// Paths in the temporary directory, outside of {dir}, that were made, changed or removed.
   std::vector<std::string> changes_outside() const;
   /// The last bytes of the output.
   std::string end_of_output() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One connection of the tester to the server. Its functions block: they run the io_context until the server
-// has answered, the connection has ended, or the timeout has passed.
+// One connection of the tester to the server. Functions that wait run the io_context until the server has answered, the
+// connection has ended, or the timeout has passed.
 #include <boost/asio/io_context.hpp>
 #include <deque>
 #include <functional>

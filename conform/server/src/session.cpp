@@ -6,7 +6,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Results of an inline READ that fit the smallest threshold.
+/// Bytes of an inline READ whose reply fits the smallest threshold.
 constexpr std::uint32_t kSmallRead = 800;
 
 }  // namespace

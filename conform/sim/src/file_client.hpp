@@ -13,7 +13,7 @@ namespace rpcrdma::sim {
 class FileWorker;
 
 /// An NFS client: sequences of operations on files, whose outcomes are compared with a model. The stage outlives it.
-/// Destroy it when spent().
+/// Destroy it when finished().
 class FileClient {
  public:
   /// `number` is unique among all clients of a run.
@@ -22,10 +22,10 @@ class FileClient {
 
   /// All operations are over.
   bool finished() const noexcept { return finished_; }
-  /// Loses the device: all operations that are not over will fail, or have already failed.
+  /// Loses the device: operations in progress fail, and no more are started.
   void lose_device();
   bool lost() const noexcept { return lost_; }
-  /// Ends the client when it has finished.
+  /// Ends the client, which must have finished.
   void end() noexcept { client_.reset(); }
   const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
   void check_idle();

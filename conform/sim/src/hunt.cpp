@@ -65,7 +65,7 @@ void add(const Outcome& outcome, Report& report) {
   report.step = outcome.violation->step;
 }
 
-/// Runs `work` in a child process; false if it failed. `work` returns false, or does not return, if it fails.
+/// Runs `work` in a child process. Returns false if `work` returned false, or if the child crashed or leaked memory.
 template <class Work>
 bool in_child(Report& report, bool silent, Work work) {
   report.invariant[0] = report.what[0] = '\0';

@@ -20,14 +20,14 @@ enum class FaultKind : std::uint8_t {
   crash_server,  ///< the server ends at once, and comes back after `b` ms with `a` credits
   stop_server,   ///< the server is closed with `b` ms for its calls, and comes back with `a` credits
   lose_server,   ///< the server's device is lost; the server ends `b` ms later and comes back with `a` credits
-  crash_client,  ///< a client of calls ends at once, and is replaced
-  lose_client,   ///< a file client's device is lost; the client is replaced when its operations have failed
+  crash_client,  ///< a client of calls ends at once, and a new one may start
+  lose_client,   ///< a file client's device is lost; when its operations have failed, a new client may start
   cancel,        ///< a call in progress is cancelled
 };
 
 /// One line of the script.
 struct Fault {
-  std::uint32_t at = 0;  ///< the step before which it happens
+  std::uint32_t at = 0;  ///< the step after which it happens
   FaultKind kind = FaultKind::delay;
   std::uint32_t a = 0;
   std::uint32_t b = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: the services of the file server on a memory export, and the procedures of service.hpp, on one fabric.
 // Ownership: handlers are coroutines that refer to the ServerLife, which is destroyed only when no handler is left.
-// Error handling: a handler that cannot continue drops its call, or rejects the call if it has not executed it.
+// Error handling: a handler drops its call if the reservation fails, and rejects it if an allocation or a Read fails.
 #include "server.hpp"
 
 #include <boost/asio/as_tuple.hpp>

@@ -27,7 +27,7 @@ class ServerLife {
   const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
   transport::Server* server() noexcept { return server_.get(); }
   memory::Pool& pool() noexcept { return pool_; }
-  /// True while a handler has not answered or a reverse call has not completed.
+  /// True while a handler of service.hpp has not answered, or waits for a reverse call.
   bool busy() const noexcept { return handlers_ != 0; }
   /// Closes the server: calls may end until `limit` has passed.
   void close(std::chrono::milliseconds limit, UniqueFunction<void()> closed);

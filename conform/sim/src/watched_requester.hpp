@@ -13,7 +13,7 @@ namespace rpcrdma::sim {
 /// window that was bound for the call exposes memory.
 class WatchedRequester final : public transport::Requester {
  public:
-  /// All arguments outlive this object.
+  /// All arguments must outlive this object.
   WatchedRequester(transport::Requester& under, const fabric::LoopbackFabric& fabric, Stage& stage);
   ~WatchedRequester() override;
 

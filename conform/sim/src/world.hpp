@@ -24,7 +24,7 @@ class World {
  private:
   // The run (world.cpp).
   bool step();
-  /// Steps until `done`. If that takes too long, records a violation and returns false.
+  /// Steps until done(). Returns false after a violation, such as too many steps or no step left to make.
   template <class Done>
   bool run_until(Done done, std::string_view what);
   void note_frames();
@@ -41,7 +41,7 @@ class World {
   void stop_frames(fabric::LoopbackPause where, std::uint32_t ms);
   void start_server(std::uint32_t credits);
   void crash_server(std::uint32_t ms, std::uint32_t credits);
-  /// Returns a function to call when `life_` has closed: it destroys `life_`, and starts another server after `ms`.
+  /// Returns a function to call when `life_` has closed: it ends `life_`, and starts another server `ms` later.
   UniqueFunction<void()> replace_after(std::uint32_t ms, std::uint32_t credits);
   void end_life();
   void crash_client(std::uint32_t which);
