@@ -70,7 +70,8 @@ vm_prepare() {
   exec 9>&-
 }
 
-# If root works in another user's home (sudo can keep HOME), that user becomes the owner of the cache.
+# Removes incomplete preparations. If root works in another user's home (sudo can keep HOME), that user becomes the
+# owner of the cache.
 vm_tidy() {
   local owner
   rm -rf "$vm_cache"/work.*

@@ -65,7 +65,8 @@ vm_write_job() {
   done
 }
 
-# vm_finish CONTROL QEMU_STATUS exits with the guest's status.
+# vm_finish CONTROL QEMU_STATUS exits with the guest's status, with 124 after the time limit, or with 125 if the guest
+# left no status.
 vm_finish() {
   local control=$1 status=$2 guest=''
   [[ ! -f $control/status ]] || guest=$(<"$control/status")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Targets of symbolic links.
+// Targets of symbolic links that lead out of the directory or into a loop, or that are unusual.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {

@@ -8,7 +8,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Sends the call and receives its reply, aborts the connection, and sends the call again: it must succeed again.
+/// Makes a call that must succeed, aborts the connection, and sends the call again on a new one. It must succeed again.
 void resend(Session& s, const Outgoing& call) {
   s.send(call);
   const Bytes first = s.results_of(call.xid());
