@@ -227,7 +227,7 @@ class Bench(Case):
             by_kernel = by_side["raw_tcp", side]["kernel_calls"]  # None without root, or without tracing
             if by_kernel is not None:
                 self.assertAlmostEqual(by_kernel, 2, delta=0.05)
-            # The known costs of these programs.
+            # The known costs of one call.
             self.assertAlmostEqual(by_side["raw_tcp", side]["system_calls"], 2, delta=0.05)
             self.assertAlmostEqual(by_side["ours", side]["sends"], 1, delta=0.05)
             self.assertAlmostEqual(by_side["ours", side]["completions"], 2, delta=0.05)

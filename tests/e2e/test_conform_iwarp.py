@@ -67,7 +67,7 @@ class ConformIwarp(Case):
 
 
 class Wrong(Listening):
-    """Sends a Reply with `flags` and `data` to each Request, and `answer` to what the peer sends next."""
+    """Answers each Request with a Reply that has `flags` and `data`, and the bytes that follow with `answer`."""
 
     def __init__(self, data=b"", answer=b"", flags=0x40):
         self.reply, self.answer = REPLY_KEY + struct.pack(">BBH", flags, 1, len(data)) + data, answer

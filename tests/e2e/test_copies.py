@@ -19,7 +19,7 @@ STRIDE = 64 << 20  # an interrupted file is resumed at a multiple of this
 
 
 def metadata(root):
-    """Mode and times of all files and directories."""
+    """Mode and modification time of each file and directory. Leaves out symbolic links."""
     found = {}
     for parent, folders, names in os.walk(root):
         for name in [".", *names]:

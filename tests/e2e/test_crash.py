@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sends SIGKILL at random moments under load, many times: no data that was acknowledged as stable is lost, handles stay
-valid, and unstable writes can be sent again."""
+"""Kills the server at random moments under load, many times: no data that was acknowledged as stable is lost, handles
+stay valid, and unstable writes can be sent again."""
 import os
 import random
 import threading

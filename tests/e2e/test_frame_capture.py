@@ -237,7 +237,7 @@ class FrameCapture(Both):
         seen = packets(path)
         for text in ("NULL Call", "NULL Reply"):
             self.assertTrue(any(text in packet.info for packet in seen), text)
-        # The version of these headers is wrong.
+        # The capture has a call whose header the tester sent with a wrong version.
         self.assertTrue(any(b"\0\0\0\x02" == message[4:8] for connection in flows.of_capture(path, self.one.port)
                             for _, message in connection.flows[0].sends))
 
@@ -251,7 +251,7 @@ class FrameCapture(Both):
             self.assertTrue(any(text in packet.info for packet in seen), text)
 
     def test_refused(self):
-        """A file that cannot be written is an error before anything else happens."""
+        """A capture file that cannot be written and a wrong value of `snap` are errors."""
         url = self.one.url("/files")
         for status, program, *arguments in (
                 (1, "rpcrdma-nfs", *OPTIONS, "ping", url), (1, "rpcrdma-ping", *OPTIONS, self.one.address),

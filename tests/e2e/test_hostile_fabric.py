@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peers that break DDP and RDMAP: each gets the Terminate that RFC 5040 and 5041 name, and other peers are not affected."""
+"""Peers that break MPA, DDP or RDMAP get the Terminate that the RFCs name; other peers are not affected."""
 import struct
 
 from kit.case import Case
@@ -36,7 +36,8 @@ class HostileFabric(Case):
         return bits, headers
 
     def ends(self, ulpdu, *errors, headers=None):
-        """A segment sent on a new connection ends the connection; the Terminate returns its first `headers` bytes."""
+        """The segment `ulpdu` ends a new connection. The Terminate returns no header, or the first `headers` bytes of
+        `ulpdu`."""
         peer = self.peer()
         peer.fpdu(ulpdu)
         bits, rest = self.terminated(peer, *errors)

@@ -55,7 +55,7 @@ class Hostile(Case):
         self.assertTrue(self.one.alive())
 
     def refused(self, peer, handle, among=None):
-        """Every procedure refuses `handle`."""
+        """Every procedure, or each call of `among`, refuses `handle`."""
         for procedure, arguments in among or nfs.all_procedures(handle, peer.mount("/files")):
             status, rest = ask(peer, procedure, arguments)
             self.assertIn(status, REFUSED, f"procedure {procedure}, handle {handle.hex()}")

@@ -98,7 +98,7 @@ class Pair(Linked):
     def test_streams(self):
         one, two = self.hosts
         self.network.start()
-        # Many times what the socket buffers hold; in an emulated machine at most what those of 8 streams hold.
+        # Many times what the socket buffers hold; in an emulated machine no more than those of 8 streams hold.
         count = scaled(1 << 30, 64 << 20, 16 << 20)
         arrived = scaled(count // 2, count // 2, 1)
         for address in (two.four, two.six):
@@ -324,7 +324,7 @@ class Five(Linked):
     def test_all_pairs(self):
         """All pairs at once: echo requests, then copies in a ring."""
         self.network.start()
-        # On a slow machine not every connection is made within the time that a handshake may take.
+        # Requests are sent again after 10 s: on a slow machine some handshakes exceed their time limit.
         probes = [(host.start_probe_in_background("echo", other.four, "0-20,1000,65507", 10))
                   for host in self.hosts for other in self.hosts if other is not host]
         for probe in probes:

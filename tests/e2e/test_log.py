@@ -26,7 +26,7 @@ def name_of(peer):
 
 
 class Lines(Case):
-    """Both formats have the same content."""
+    """The formats `text` and `json` of the log have the same content."""
 
     form = "text"
 

@@ -66,7 +66,7 @@ class Sums(Case):
         # rpcrdma-ping makes some calls before those that it counts.
         total = server.counters()["calls"]
         self.assertGreaterEqual(total, clients * count)
-        # A report may be some time old.
+        # A report by HTTP may be some time old.
         wait_until(lambda: sum_of(scrape(server), "rpcrdma_calls_total", procedure="NULL") >= total, "a new report")
         self.assertEqual(sum_of(scrape(server), "rpcrdma_calls_total", procedure="NULL"), total)
 
@@ -243,7 +243,7 @@ class Http(Case):
                 peers.append(self.connect(server))
                 peers[-1].sendall(b"GET /metrics HTTP/1.1\r\nHost")
             self.assertEqual(fetch(server, "/healthz")[0], 200)
-            # All of them end, by their replacement or by the timeout for a request.
+            # The server ends all of them: new connections replace them, or the time limit for a request expires.
             for peer in peers:
                 peer.settimeout(DEADLINE_S)
                 try:
@@ -342,7 +342,7 @@ class Top(Case):
             self.assertIn("refused", self.nfs_fails("stats", f"http://127.0.0.1:{unused.getsockname()[1]}"))
 
     def screen_of(self, server, columns, lines):
-        """The first table in a terminal of this size."""
+        """The lines of the first screen with a table that rpcrdma-top shows in a terminal of this size."""
         terminal, inside = pty.openpty()
         self.addCleanup(os.close, terminal)
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -363,7 +363,7 @@ class Top(Case):
         return text.splitlines()
 
     def test_small_terminals(self):
-        """Nothing is cut: lines are wrapped, columns left out, and connections are shown."""
+        """rpcrdma-top cuts no text: it wraps lines, and leaves out columns and rows, but always shows connections."""
         server = self.server(options=OPTIONS)
         source = self.folder / "source"
         source.write_bytes(b"x")

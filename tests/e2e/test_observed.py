@@ -20,7 +20,7 @@ from kit.trees import noise
 from kit.waiting import wait_until
 
 SIZE = 1_000_000
-SLOW_S = 0.1  # what a slow disk adds to each operation
+SLOW_S = 0.1  # the delay of each LOOKUP on the slow disk
 # Drops every fifth of the large packets that the server sends.
 LOSSES = """
 table inet lossy {{
@@ -65,7 +65,7 @@ class Clients(Observed):
         peer.send(header(xid, MSG, chunks) + call(xid, NFS, 3, READ, opaque(handle) + struct.pack(">QI", 0, 4096)))
         peer.reply_to(xid)
         self.assertEqual(self.figure(server, "sends_with_invalidate_total"), 0)
-        self.nfs("put", self.source(), server.url("memory/f"))  # a client that announces it
+        self.nfs("put", self.source(), server.url("memory/f"))  # this client announces remote invalidation
         self.grows(server, "sends_with_invalidate_total")
 
     def test_another_version_of_the_protocol(self):
@@ -246,7 +246,7 @@ class SlowDisk(Observed):
         return hung, self.server([f"{self.folder / 'hung'}:/hung", "memory:/memory"], options=OPTIONS, prefix=hung.prefix())
 
     def test_a_slow_disk(self):
-        """Each call on the slow disk takes as long as the disk does; all are answered."""
+        """Each LOOKUP on the slow disk takes at least as long as the disk, and all calls are answered."""
         slow, server = self.file_system()
         peer = self.peer(server)
         top, memory = peer.mount("/hung"), peer.mount("/memory")

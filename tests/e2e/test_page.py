@@ -118,7 +118,7 @@ class Page(Case):
         self.assertAlmostEqual(float(digits) * UNITS[unit], value, delta=last, msg=shown)
 
     def compare(self, page):
-        """Rates, percentiles and totals, computed again."""
+        """Compares the rates, percentiles and totals with those computed from the samples."""
         before, now = page["samples"]
         seconds = (now["age_ms"] - before["age_ms"]) / 1000
         old = {name_of(one): one for one in before["procedures"]}
@@ -161,7 +161,7 @@ class Page(Case):
             self.assertEqual(row[1:3], [one["peer"], one["fabric"]])
             self.assertEqual(row[6:8], [str(one["calls_in_progress"]), str(one["credits"])])
             age = one["age_ms"] / 1000
-            if one["connection"] in old or age <= seconds:  # else it is not new, but was not listed
+            if one["connection"] in old or age <= seconds:  # else it is an older connection that was not listed before
                 now_of, was = one["traffic"], old.get(one["connection"], collections.Counter())
                 for shown, names in zip(row[3:6], (("calls",), *MOVED)):
                     self.near(shown, sum(now_of[name] - was[name] for name in names) / min(seconds, max(age, 1)))
@@ -252,7 +252,7 @@ class Page(Case):
                          sorted(["3", "NOENT 2, ACCES 1", "EXIST 1", "BADHANDLE 1", "1", "3", "1", "2", "1", "1"]))
 
     def troubles(self, server):
-        """One or more errors of each kind. Leaves three connections open, which is the limit."""
+        """Causes one or more errors of each kind. Leaves three connections open, which is the limit."""
         first, second, third = (self.enterContext(RpcPeer(server.address)) for _ in range(3))
         xid = first.next_xid()
         self.assertEqual(first.transport_error(header(xid, version=7) + call(xid), xid)[1], ERR_VERS)

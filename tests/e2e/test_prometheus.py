@@ -267,7 +267,7 @@ class Labels(Case):
     maxDiff = None
 
     def hostile_calls(self, server, number, source):
-        """One connection, whose names are all hostile."""
+        """Makes calls with hostile names of a file, an export and a machine, on one connection, which stays open."""
         name = HOSTILE[number % len(HOSTILE)]
         peer = RpcPeer(server.address, source)
         self.addCleanup(peer.close)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rpcrdma-proxy between our client and our server: whatever happens to the connections, the files are the same
+"""rpcrdma-proxy between rpcrdma-nfs and rpcrdma-nfsd: whatever happens to the connections, the files are the same
 afterwards."""
 import os
 import resource

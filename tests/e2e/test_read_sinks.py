@@ -131,7 +131,7 @@ class ReadSinks(Case):
                 peer.close()
                 wait_until(lambda: self.one.counters()["connections"] == 1, "the connection's end")
 
-        use()  # pools keep idle memory registered
+        use()  # fills the pools, which keep idle memory registered
         before = registrations()
         use()
         wait_until(lambda: registrations() <= before, "the release of the sinks")

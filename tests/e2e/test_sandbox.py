@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sandbox of the server: the process gives up rights, and serves as before."""
+"""The sandbox of the server: the process gives up rights, and still serves."""
 import ctypes
 import os
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The number of system calls that the server makes for a call on a directory. Leaves out system calls that wait, as their
-number depends on the speed of the machine."""
+"""The number of system calls that the server makes for a call on a directory export. Leaves out system calls that
+wait, as their number depends on the speed of the machine."""
 import os
 import platform
 import re
@@ -99,7 +99,7 @@ class SystemCalls(Case):
                 self.assertLess(table.get("epoll_ctl", 0), 0.1, "no call moves to another thread")
 
     def test_calls_that_arrive_together(self):
-        """They are received together, and their replies are sent together."""
+        """The replies to calls that arrive together are sent together."""
         together = 20
         batch = b"".join(record(call(xid, NFS, 3, GETATTR, opaque(self.file), uid=USER, gid=USER))
                          for xid in range(together))

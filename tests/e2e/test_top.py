@@ -19,7 +19,7 @@ MODES = "clear; stty -a | tr ' ' '\\n' | grep -xE -e '-?(icanon|echo)' | tr '\\n
 @needs_tmux
 class Top(Case):
     timeout_s = 240
-    address = None  # that rpcrdma-top has been given
+    address = None  # the address that rpcrdma-top was started with
 
     def terminal(self, width=80, height=24):
         return self.enterContext(Terminal(self.folder / "tmux", width, height))

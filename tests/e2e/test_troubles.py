@@ -317,8 +317,8 @@ class Troubles(Case):
         self.fails_with(errno.EROFS, "mkdir", server.url("/files/new"))
 
     def test_a_disk_that_fails(self):
-        """A file system in an image on a full file system: data written back is lost, and COMMIT must report it. Older
-        kernels report EIO."""
+        """A file system in an image on a full file system: data is lost when the kernel writes it back, and
+        COMMIT must report the loss. Older kernels report it as EIO instead of ENOSPC."""
         server = self.server_on(
             'mkdir -p "$1/back"; mount -t tmpfs -o size=3m none "$1/back"; truncate -s 32m "$1/back/disk"; '
             'mkfs.ext4 -q -F -O ^has_journal,^metadata_csum "$1/back/disk"; mount -o loop "$1/back/disk" "$1"')

@@ -267,7 +267,7 @@ class Scene : private fuzz::PeerScene {
     }
     test::Bytes payload = test::words({header.xid, how / 2 % 8 == 7 ? 1u : 0u, in_.u32()});
     payload.resize(payload.size() + std::size_t{in_.u8()} * 20);
-    // Puts the call into the memory that the first Read chunk may name, as a long call.
+    // For a long call, puts the message into the first exposed memory, which a Read chunk may name.
     if (!exposed_.empty() && (counts & 32) != 0) {
       const MutableOctets memory = exposed_.front().memory.octets();
       std::memcpy(memory.data(), payload.data(), std::min(memory.size(), payload.size()));

@@ -90,7 +90,7 @@ class Headers:
         self.folder.mkdir(exist_ok=True)
 
     def compile(self, source, names, language):
-        """Compiles a source that includes the headers `names`, and returns what the compiler says."""
+        """Compiles a source that includes the headers `names`, and returns the errors, or None."""
         path = self.folder / (source + (".cpp" if language == "CXX" else ".c"))
         path.write_text("".join(f"#include <{name}>\n" for name in names))
         standard = "-std=c++20" if language == "CXX" else "-std=c11"
@@ -207,7 +207,7 @@ PREFIXES = {"sample": "", "hello": "hello-", "blob-store": "blob-", "rpcgen-calc
 
 
 def example(package, name, how):
-    """Builds a copy of the example with the shared library and with the static one, and runs both programs."""
+    """Builds and runs a copy of the example, with the shared library and with the static one."""
     source = package.work / f"{name}-{how}"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(HERE / name if name == "sample" else TOP / "examples" / name, source)

@@ -61,8 +61,8 @@ class Chroot:
         return done.stdout
 
     def state(self):
-        """Returns the type, mode, owner, and size or target of every file, and the names of groups. Users need not be
-        listed, because a new user changes the size of /etc/passwd."""
+        """Returns the type, mode, owner, and size or target of every file but those in CHANGING, and the names
+        of groups. Users need not be listed, because a new user changes the size of /etc/passwd."""
         found = {}
         for folder, folders, files in os.walk(self.root):
             place = os.path.relpath(folder, self.root)

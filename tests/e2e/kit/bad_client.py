@@ -68,7 +68,7 @@ class Client(OverIwarp):
         return results
 
     def exposed(self, octets, readable):
-        """A segment of memory with these contents."""
+        """Exposes memory with these contents, under the next handle unless FAULT is same-handle."""
         self.handle += 0 if FAULT == "same-handle" else 1
         return self.expose(self.handle, 0x10000, octets, readable)
 

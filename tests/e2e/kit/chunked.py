@@ -74,7 +74,7 @@ class OverIwarp(RpcPeer):
 
 
 class Window:
-    """Memory as the device exposes it."""
+    """Memory that the device exposes under `handle`, through a memory window."""
 
     def __init__(self, handle, memory):
         self.handle, self.offset, self.memory = handle, memory.offset, memory

@@ -12,7 +12,8 @@ NFS_NAMES = ("NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDI
              "READDIRPLUS FSSTAT FSINFO PATHCONF COMMIT").split()
 MOUNT_NAMES = "NULL MNT DUMP UMNT UMNTALL EXPORT".split()
 ERRORS = {rpc.ERR_VERS: "ERR_VERS", rpc.ERR_CHUNK: "ERR_CHUNK"}
-# The reasons for MSG_DENIED by reject_stat, and for MSG_ACCEPTED by accept_stat (RFC 5531 section 9).
+# The names that /metrics gives to the reasons for rejecting a call: for MSG_DENIED by reject_stat, for MSG_ACCEPTED by
+# accept_stat (RFC 5531 section 9).
 DENIED = ("rpc_mismatch", "auth_error")
 REFUSED = {rpc.PROG_UNAVAIL: "program_unavailable", rpc.PROG_MISMATCH: "program_mismatch",
            rpc.PROC_UNAVAIL: "procedure_unavailable", rpc.GARBAGE_ARGS: "garbage_args"}
@@ -59,7 +60,7 @@ class Counts:
     # Connections.
 
     def connection(self, end):
-        """A connection that the server `accepted` or `refused`, or that `failed` earlier."""
+        """Counts a connection by its `end`: the server `accepted` or `refused` it, or it `failed` before that."""
         self.add(f"listener_{end}_total", **self.listener)
         if end != "failed":
             self.add(f"{'tcp_' if self.tcp else ''}connections_{end}_total")

@@ -37,7 +37,8 @@ class Flow:
 
 
 class Connection:
-    """.flows has the messages of the client and of the server; .events those of both: (side, kind, message)."""
+    """.flows has the messages of the client and, separately, those of the server. .events has all of them in order, as
+    (side, kind, message)."""
 
     def __init__(self):
         self.flows = Flow(), Flow()

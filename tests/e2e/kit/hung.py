@@ -88,7 +88,7 @@ def main():
     wakes = select.poll()
     for descriptor in (device, 0):
         wakes.register(descriptor, select.POLLIN)
-    # The kernel sends the first request on its own after mount(); from then on the file system can be used.
+    # The kernel sends the first request by itself after mount(). Once that is answered, the file system can be used.
     said = False
     delay_s = 0
     while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Network namespaces that act as hosts; each runs rpcrdma-ip. Needs root.
+"""Network namespaces that act as hosts, with one rpcrdma-ip for each. Needs root.
 
 On iwarp they are on one bridge, and only the fabric's TCP port is open between them. Over verbs the programs use the
 RDMA devices of the initial network namespace, whose addresses are in RPCRDMA_E2E_HOSTS. The device of each link is
@@ -56,7 +56,8 @@ class Namespace:
 
 
 class Host(Namespace):
-    """A host has the addresses 10.9.0.NUMBER and fd09::NUMBER on the link, and 192.0.2.NUMBER on the bridge."""
+    """A host has the addresses 10.9.0.NUMBER and fd09::NUMBER on the link, on iwarp also 192.0.2.NUMBER on the
+    bridge."""
 
     def __init__(self, number, bridge, folder):
         super().__init__()

@@ -22,8 +22,8 @@ def checksum(data):
 
 
 def echo(address, sizes, again_after_s=10):
-    """Sends an echo request with each size of data in turn; each must be answered with the same data. A request is sent again
-    if it is not answered in time."""
+    """Sends echo requests, one for each size of data. Each must be answered with the same data; a request that is not
+    answered in time is sent again."""
     six = ":" in address
     request, answer = (128, 129) if six else (8, 0)
     raw = (socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) if six
@@ -86,7 +86,7 @@ def sizes_of(text):
 
 
 def receive(address, port):
-    """Accepts one connection; prints the number and the hash of the bytes received."""
+    """Accepts one connection. Sends the hash of the received bytes back; prints their number and the hash."""
     with socket.create_server((address, int(port)), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
         print("ready", flush=True)
         connection = server.accept()[0]
@@ -99,7 +99,7 @@ def receive(address, port):
 
 
 def send(address, port, count, seconds="0"):
-    """Sends `count` bytes, spread over about `seconds` or more; checks that the receiver returns the same hash."""
+    """Sends `count` bytes, which takes about `seconds` or longer; checks that the receiver returns the hash of them."""
     connection = socket.create_connection((address, int(port)), timeout=PATIENCE_S)
     digest, left = hashlib.sha256(), int(count)
     pause = float(seconds) / max(left / CHUNK, 1)
@@ -126,7 +126,8 @@ def send(address, port, count, seconds="0"):
 
 
 def connects(address, port):
-    """Whether a TCP connection can be made within two seconds. The firewall drops packets to closed ports."""
+    """Prints "open" if a TCP connection can be made within two seconds, else "closed". The firewall drops packets to
+    closed ports."""
     try:
         socket.create_connection((address, int(port)), timeout=2).close()
         print("open")

@@ -29,7 +29,8 @@ class File:
         self.loose = []
 
     def matches(self, octets):
-        """Whether each byte equals that on stable storage or that of an unstable write."""
+        """Whether the file may have this content after a crash: each byte must equal that on stable storage or that of
+        an unstable write, and the size must be possible."""
         latest = copy.copy(self)
         latest.loose = list(self.loose)
         latest.settle()
@@ -52,7 +53,7 @@ class Folder:
 
 
 def untouched(path, flags):
-    """Opens without changing the access time, which holds the verifier of an EXCLUSIVE create."""
+    """Opens a file without changing its access time, which holds the verifier of an EXCLUSIVE create."""
     return os.open(path, flags | os.O_NOATIME)
 
 
@@ -114,7 +115,8 @@ class Journal:
         self.acknowledged += 1
         return rest
 
-    # Each of the following methods makes one request; link() makes two.
+    # Each of the methods from create() to symlink() makes one request, link() two, or none if there is
+    # nothing to act on.
 
     def create(self):
         name = self.fresh()
@@ -248,7 +250,8 @@ class Journal:
         return f"{self.path}: acknowledged {sorted(self.names)}, found {sorted(actual)}"
 
     def recover(self, address):
-        """Acts as a client after a restart of the server: sends uncommitted writes again, with the old handles."""
+        """Acts as a client after a restart of the server: sends again an EXCLUSIVE create without a reply, and
+        uncommitted writes with the old handles."""
         before, self.verifier = self.verifier, None
         self.connect(address)
         if self.unanswered is not None:

@@ -13,7 +13,7 @@ SIZE = 300_000
 
 class Load:
     """A context manager: one rpcrdma-ping with one connection, and one rpcrdma-nfs after another, each of which
-    copies a file. Read `copies`, the number of copies, after the end."""
+    copies a file. After the `with` block, `copies` is the number of copies."""
 
     def __init__(self, case, server):
         self.case, self.server, self.copies = case, server, 0

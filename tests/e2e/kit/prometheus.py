@@ -10,7 +10,7 @@ import urllib.request
 
 from kit.waiting import DEADLINE_S, wait_until
 
-FRESH_S = 0.5  # a report that is older was made before
+FRESH_S = 0.5  # if its last report is as old as this, the server makes a new one for a scrape
 CONFIGURATION = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
 scrape_configs:

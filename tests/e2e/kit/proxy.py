@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rpcrdma-proxy of a test: started on a free port, and stopped by its process id."""
+"""An rpcrdma-proxy of a test: started on a free port, and stopped by its process id."""
 import re
 import signal
 import subprocess

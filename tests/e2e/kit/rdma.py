@@ -113,8 +113,8 @@ def good(result):
 
 
 class Operations:
-    """The functions that the headers define inline. The numbers are the indices in struct ibv_context_ops. These
-    functions return an errno."""
+    """The functions that the headers define inline. The numbers are the indices in struct ibv_context_ops. All
+    but alloc_mw and poll_cq return an errno."""
 
     def __init__(self, context):
         place = (c_void_p * 33).from_address(context)

@@ -105,7 +105,7 @@ def connections(path, server):
     seen = list(packets(path))
     mtu = max((len(packet.rest) - {6: 16, 13: 4}.get(packet.opcode, 0) for packet in seen if packet.opcode in (0, 6, 13)),
               default=1 << 32)
-    pairs = [], []  # of the receivers: of what the client sends, of what the server sends
+    pairs = [], []  # the queue pairs to which the client sends, and those to which the server sends
     for packet in seen:
         mine = pairs[SERVER if packet.sender == server else CLIENT]
         if packet.pair not in mine:

@@ -23,8 +23,8 @@ EXACT = {"calls_total", "call_duration_seconds_count", "procedure_forms_total", 
          "listener_errors_total", "tcp_calls_total", "tcp_connections_accepted_total", "tcp_connections_refused_total",
          "iwarp_crc_errors_total"}
 SIZES = {"call_size_bytes", "reply_size_bytes"}  # histograms that a client has counted too
-# Families that only clients written by hand can count: a capture shows the bytes of RDMA Writes, but not their number, the
-# number of frames, or whether the server waited before a Read.
+# Families that only clients written by hand can count. A capture shows the bytes of RDMA Writes. It does not show how
+# many Writes and frames there were, or whether the server waited before a Read.
 BY_HAND = {"operations_total", "iwarp_frames_total", "waits_total"}
 # Only the server's kernel knows when TCP sends again.
 UNKNOWN = {"iwarp_retransmissions_total"}
@@ -50,7 +50,7 @@ INVARIANTS = {
     "iwarp_wakeups_total": "{} > 0",
     "loop_waits_total": "{} > 0",
     "operations_total": "{} > 0",
-    "iwarp_frames_total": "{} >= sum(rpcrdma_operations_total)",  # each has one frame at least
+    "iwarp_frames_total": "{} >= sum(rpcrdma_operations_total)",  # each operation has at least one frame
     "waits_total": "{} <= sum(rpcrdma_operations_total)",
 }
 
@@ -106,7 +106,7 @@ class Scraped(Case):
 
     def wait_for_the_end(self):
         def nobody():
-            now = self.one.counters()  # unlike a report by HTTP, never some time old
+            now = self.one.counters()  # always current, while a report by HTTP may be some time old
             return now["connections"] == now["tcp_connections"] == 0
 
         wait_until(nobody, "the end of the connections", interval_s=0.1)

@@ -22,8 +22,8 @@ UNKNOWN_PROGRAMS = "-o", "rpc.dissect_unknown_programs:TRUE"  # else only progra
 
 @functools.cache
 def options():
-    """Disables all heuristic dissectors over TCP but MPA's, so that the bytes of files are not taken for other
-    protocols."""
+    """The options of every run of tshark. They disable all heuristic dissectors over TCP but MPA's, so that the bytes
+    of files are not taken for other protocols."""
     listed = subprocess.run(["tshark", "-G", "heuristic-decodes"], capture_output=True, text=True, timeout=DEADLINE_S, check=True)
     guesses = [line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("tcp\t")]
     if "iwarp_mpa" not in guesses:

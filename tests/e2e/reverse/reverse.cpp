@@ -38,7 +38,7 @@ int serve(const char* address, const char* file) {
 
 int call(const char* address, const char* file, u_int count) {
   rpcrdma::Client client(address, {.tap = capture_to(file)});
-  u_int calls = 0;  // on the client's thread until the reply has arrived
+  u_int calls = 0;  // only the client's thread uses this until the reply has arrived
   client.on<doubler::Double>([&calls](const u_int& number) {
     ++calls;
     return 2 * number;

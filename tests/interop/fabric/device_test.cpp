@@ -43,8 +43,8 @@ class Heard final : public LogSink {
   std::vector<std::pair<LogLevel, std::string>> lines_;
 };
 
-/// While this object exists, fabrics that are opened on a device read the events from this object's pipe, since no
-/// software device can be made to fail.
+/// Fabrics that are opened on the device at `address` while this object exists read the device's events from a pipe of
+/// this object, because no software device can be made to fail.
 class OwnEvents {
  public:
   explicit OwnEvents(const char* address) {
@@ -121,7 +121,7 @@ class DeviceTest : public FabricTest {
     return command.status->value_or(-1) == 0;
   }
 
-  /// The client writes into a window of the server; both sides use memory that was registered before.
+  /// The client writes the content of `from` into a window that the server binds to `to`.
   void expect_transfers(Memory& from, Memory& to, unsigned pattern) {
     const auto size = static_cast<std::uint32_t>(std::min(from.octets.size(), to.octets.size()));
     const int tag = static_cast<int>(pattern);

@@ -15,7 +15,7 @@ small_tree() {
 # is the input.
 drive_client() {
   local url=$2 folder=$3
-  client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:4}" # no terminal, no progress bar
+  client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:4}" # shows no progress, as stderr is no terminal
   quiet() { $client "$@" 2>>/run/client.err; }
   printed() { same_output "quiet $*" <(cat); }
   expect 'ping' eval "quiet ping $url | grep -q answers"
@@ -84,7 +84,7 @@ client_tests() {
 # in both directions, a long reply, a long call. Leaves no files.
 client_for_the_capture() {
   local url=$2 folder=$3 file=$4
-  client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar
+  client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:5}" # shows no progress, as stderr is no terminal
   quiet() { $client ${captures:+--capture "$captures/$1.pcapng"} "$@" 2>>/run/client.err; }
   large_directory "$folder/large" 100
   expect 'put, for the capture' quiet put "$file" "$url/captured"

@@ -60,7 +60,7 @@ test_programs() {
   expect 'no device is left' eval '[[ -z $(rdma link) ]]'
   expect 'both come back' eval '/run/control add client && /run/control add server'
   expect 'the server listens again' vm_until $patience said 'listening again at' 2
-  # A thread opens the device again for its next connection; connections go to the threads in turn.
+  # A thread opens the device again for its next connection; of two connections, each thread gets one.
   expect 'ping, once for each thread' eval '$client ping $url && $client ping $url'
   expect 'the server has released its resources' holds_no_more
   stop_nfsd

@@ -18,7 +18,7 @@ before=$(vm_rdma_resources)
 # which the device carries messages or data, or ends connections, except the tests of `later`. `more` runs all others,
 # except those of `host`, which need no device and run only outside of virtual machines (but links.sh runs `ipoib`).
 host=(service_manager tirpc dissector ipoib)
-# The two lists take equally long.
+# The two lists take about the same time.
 programs=(commands/MemoryExport trees lifecycle many_clients)
 peers=(chunks duplicates/OverRdma faults hostile_peers hostile_rpc read_sinks)
 # Tests of these lists that take long in an emulated machine and resemble another test, or that need no device.

@@ -10,7 +10,7 @@ left_out=(
   # To the peer an abort looks like an orderly end; a receiver is not notified of a message that arrives too early.
   # VerbsTest has both tests, in the form that rdma_cm allows.
   '*AbortFlushesInOrder*' '*ThePeersAbortFlushesToo*' '*SendsWithoutAReceive*'
-  # 200 handshakes at once overrun the emulated machine's management queue. VerbsTest has 40.
+  # 200 handshakes at once overrun the emulated machine's management queue. VerbsTest has a test with 40.
   '*TwoHundredConnections*'
   # Needs a neighbour: e2e.sh provides one.
   '*Neighbour*'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # rpcrdma-proxy on siw, between the kernel's client and rpcrdma-nfsd, and between rpcrdma-nfs and the kernel's server. Needs
-# lib.sh and /run/tree; $address is that of all programs. The faults are random, by the seed $FAULTS_SEED.
+# lib.sh and /run/tree; all programs use $address. $FAULTS_SEED selects the random faults.
 
 # start_proxy PORT [SETTING]: relays from port 20060 to PORT.
 start_proxy() {

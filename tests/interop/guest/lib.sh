@@ -67,8 +67,8 @@ rxe_with_a_wire() {
   rdma link add rxe0 type rxe netdev left && rdma link add rxe1 type rxe netdev right
 }
 
-# rxe_on_a_bridge COUNT: makes RoCE devices with the addresses $(bridged NUMBER), joined by a bridge. As above, traffic between
-# two of them takes the wire.
+# rxe_on_a_bridge COUNT: makes RoCE devices with the addresses $(bridged NUMBER), joined by a bridge. Policy routing
+# sends traffic between two of them over the bridge.
 bridged() { echo "10.2.0.$1"; }
 rxe_on_a_bridge() {
   local count=$1 number address
@@ -146,8 +146,8 @@ no_bad_replies() {
     { echo "mountstats: ${numbers[*]}" && false; }
 }
 
-# resources_are BEFORE [HOW]: waits until the RDMA subsystem holds the same resources as before, because closed connections
-# remain for a while. HOW is the command that printed BEFORE.
+# resources_are BEFORE [HOW]: waits until the command HOW prints BEFORE again, a list of the resources that the RDMA
+# subsystem holds. Closed connections remain for a while. HOW is vm_rdma_resources by default.
 resources_are() {
   local how=${2:-vm_rdma_resources}
   vm_until 120 eval '[[ $('"$how"') == "'"$1"'" ]]' || { echo "now: $($how)" && echo "before: $1" && false; }
@@ -162,8 +162,8 @@ but_never_accepted() {
     print
   }'
 }
-# A running server keeps the memory of its pools registered, but deregisters some while idle. So compare without the
-# memory regions: first `idle=$(but_memory)`, later `holds_no_more`.
+# A running server keeps the memory of its pools registered, but deregisters some of it while idle. So compare without
+# the memory regions: first `idle=$(but_memory)`, later `holds_no_more`.
 registered_regions() { vm_rdma_resources | awk '{ for (i = 1; i < NF; ++i) if ($i == "mr") n += $(i + 1) } END { print n + 0 }'; }
 but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
 holds_no_more() { vm_until 120 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }

@@ -16,8 +16,9 @@ check_on() {
   return $status
 }
 
-# differences: prints the lines that only the checks on rpcrdma-nfsd print, and not those on the kernel's server. Leaves out
-# lines that the local file system prints as well: in these cases the kernel's server supports less than a local file system.
+# differences: prints the lines that the checks print on rpcrdma-nfsd, but not on the kernel's server. Succeeds if they
+# print all of these on the local file system as well: in these cases the kernel's server supports less than a local
+# file system.
 differences() {
   diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt" | sed -n '/^+++/d;s/^+//p' >/run/differ
   grep -Fxf "$VM_OUT/local.txt" /run/differ | sed 's/^/as on the local file system, unlike the server of the kernel: /'

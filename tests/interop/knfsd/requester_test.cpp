@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The counters of the client's requester, against Linux's server: the server invalidates the handle of a call that has
-// one handle, and then the requester never invalidates it.
+// one handle, and the requester does not invalidate it again.
 #include <boost/asio/co_spawn.hpp>
 #include <cstring>
 

@@ -50,7 +50,7 @@ def opened(name, flags=os.O_RDONLY, mode=0o644):
 
 
 def try_open(name, flags, mode=0o644):
-    """Opens and closes."""
+    """Opens and closes a file."""
     with opened(name, flags, mode):
         pass
 
@@ -130,5 +130,5 @@ def user_tried(what, user, call, *arguments, **named):
 # The users of the checks besides root.
 ANNA = (1000, 1000, [])
 BERT = (1001, 1001, [])
-# A member of Anna's group, which is the last of its 16 groups, as many as AUTH_SYS carries.
+# Carl has 16 groups, as many as AUTH_SYS carries. The last one is Anna's group.
 CARL = (1002, 1002, list(range(2000, 2015)) + [1000])

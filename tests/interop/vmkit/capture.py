@@ -91,7 +91,8 @@ def some(case, packets, what, condition):
 
 
 def check(case, packets):
-    """Bulk data in both directions, and replies in Reply chunks; no call has other chunks than intended."""
+    """Checks that there are bulk data in both directions and replies in Reply chunks, and that calls have only the
+    intended chunks."""
     case.assertFalse([packet for packet in packets if packet.malformed() and "READ Reply" not in packet.info])
     case.assertFalse([packet for packet in packets if packet.does("terminate")])
     for what in ("write", "read request", "read response"):
@@ -145,7 +146,8 @@ def _used(path, port):
 
 
 def check_own(case, folder, wire, reverse_calls):
-    """Captures of --capture: those of client and server say the same as the wire, and tshark decodes them."""
+    """Checks that the captures of client and server (--capture) have the messages on the wire, and that tshark decodes
+    them."""
     of_server = _used(folder / "server.pcapng", NFSD) + _used(folder / "reverse-server.pcapng", REVERSE)
     on_wire = roce.connections(wire, LEFT)
     case.assertEqual(len(of_server), len(on_wire))
