@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peers that misbehave, on every fabric: connections that end early or exceed the limit, access to memory without
-permission, chunks that cannot be read or written. The peer's connection ends; other peers are not affected."""
+"""Peers that misbehave in ways that a device does not prevent: connections that end early or exceed the limit, access
+to memory without permission, chunks that cannot be read or written. Other peers are not affected."""
 import contextlib
 import struct
 

@@ -41,7 +41,7 @@ def cycle(cookie):
 
 
 def nothing(cookie):
-    """Pages without names, with a new cookie each time."""
+    """Pages that list only ".", with a new cookie each time."""
     return [(b".", cookie + 1, b"child")], False
 
 

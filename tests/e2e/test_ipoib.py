@@ -294,8 +294,8 @@ class Three(Linked):
     hosts_wanted = 3
 
     def test_stopped_neighbour(self):
-        """A neighbour whose process is stopped does not hold up the others: its packets are dropped. Its streams continue when
-        it runs again."""
+        """A neighbour whose process is stopped does not hold up the others: packets to it are dropped. Its streams
+        continue when it runs again."""
         one, two, three = self.hosts
         self.network.start()
         self.copy(one, three, three.four, 1 << 20, 7001)

@@ -26,7 +26,7 @@ from kit.waiting import DEADLINE_S, scaled, wait_until
 
 SIZE = 3_000_000
 PEERS = 4
-OF_ONE_ADDRESS = 200  # connections from one address; the server accepts 256
+OF_ONE_ADDRESS = 200  # client addresses that differ only in the last byte
 HOSTILE = (b'quote"', b"line\nfeed", b"back\\slash", b"{brace}=", b"high\xff\xfe\x80", b"control\x01\x7f", b'"} 1\nforged_total 7\n')
 
 

@@ -11,7 +11,7 @@ from kit.rpc import GETATTR, NFS, RpcPeer, opaque
 from kit.trees import write_noise
 from kit.waiting import wait_until
 
-SANITIZED = any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"))  # such builds filter no system calls
+SANITIZED = any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"))  # then no system call is filtered
 MKNOD = 1 << 27
 # CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, SETGID, SETUID, IPC_LOCK, SYS_RESOURCE; SYS_PTRACE for a sanitizer
 KEPT = sum(1 << number for number in (0, 1, 2, 3, 4, 6, 7, 14, 24, *([19] if SANITIZED else [])))

@@ -2,7 +2,7 @@
 // A client and a responder that breaks rules, on the loopback fabric. The input is a script. It says what the client
 // calls and cancels. It also says what the responder does: send replies or bytes, read and write the memory that the
 // client exposes, invalidate, disconnect, pause the network. Whatever the responder does, each call ends exactly once,
-// no peer can access its memory afterwards, and at the end nothing is exposed or held.
+// no peer can access the memory of the call afterwards, and at the end nothing is exposed or held.
 #include <deque>
 
 #include "rpcrdma/requester/client.hpp"

@@ -78,8 +78,8 @@ class MoreEndToEndOnRxe(Machine):
     timeout_s = 3000
 
     def test(self):
-        """The remaining end-to-end tests over verbs. They use the device in the same ways as those of the
-        previous suite."""
+        """The remaining end-to-end tests over verbs. They use the device in the same ways as those of
+        e2e-rxe."""
         self.run_guest("e2e.sh", "more")
 
 
@@ -280,7 +280,7 @@ class KernelOnSiw(WithInput):
         return done.stdout.decode()
 
     def outside(self, address):
-        """The iwarp client on this host, with no RDMA at all, and the kernel's server in the guest."""
+        """The iwarp client on this host, without an RDMA device, and the kernel's server in the guest."""
         root = f"nfs://{address}/root"
         self.shown(root)
         (self.out / "shown").touch()

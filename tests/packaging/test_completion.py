@@ -46,7 +46,7 @@ class Bash(unittest.TestCase):
             self.assertEqual(bash("rpcrdma-nfsd", *words), ["auto", "verbs", "iwarp"], words)
         self.assertEqual(bash("rpcrdma-nfsd", "--fabric", "=", "v"), ["verbs"])
         self.assertEqual(bash("rpcrdma-ping", "--crc", "o"), ["on", "off"])
-        others = {"rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim", "rpcrdma-top"}  # without such an option
+        others = {"rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim", "rpcrdma-top"}  # have neither option
         for program in set(PROGRAMS) - others - {"rpcrdma-ip"}:
             self.assertEqual(bash(program, "--rdma-version", ""), ["1", "2", "auto"], program)
         for program in set(PROGRAMS) - others:

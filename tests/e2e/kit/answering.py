@@ -106,14 +106,14 @@ class Answerer(Listening):
     def __init__(self, answer):
         self.answer = answer
         self.calls = 0
-        self.ends = []  # how each connection ended
+        self.ends = []  # how the connections ended, the first to end first
         super().__init__()
 
     def url(self, path):
         return f"nfs://{self.address}/{path}"
 
     def end(self, index):
-        """How connection `index` ended."""
+        """Waits for element `index` of self.ends, and returns it."""
         wait_until(lambda: len(self.ends) > index, "the end of a connection")
         return self.ends[index]
 

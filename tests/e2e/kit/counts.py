@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What clients know of their calls, from their messages or from their captures, by the names and labels in the
-server's /metrics."""
+"""Counts what clients know of their calls, from their messages or from their captures, under the names and labels of
+the server's /metrics."""
 import collections
 import struct
 
@@ -34,9 +34,9 @@ def _padded(size):
 
 
 class Counts:
-    """What clients know of their calls to one listener; += adds two. The keys of .counted are (family, labels), without
-    the label `fabric`; .sizes has the sizes of calls and replies by the same keys. A call counts when it is answered:
-    only then is it known whether the server has decoded its arguments."""
+    """What clients know of their calls to one listener; += adds other Counts. The keys of .counted are (family,
+    labels), without the label `fabric`; .sizes has the sizes of calls and replies by the same keys. A call counts when
+    it is answered: only then is it known whether the server has decoded its arguments."""
 
     def __init__(self, listener="", tcp=False):
         self.counted = collections.Counter()

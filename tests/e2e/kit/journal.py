@@ -270,7 +270,7 @@ class Journal:
 
 
 def outside(offset, size, loose):
-    """The parts of an unstable write that a later one has not overwritten."""
+    """The parts of an unstable write that a later write has not overwritten."""
     start, data = loose
     left, right = data[:max(offset - start, 0)], data[max(offset + size - start, 0):]
     return [part for part in ((start, left), (start + len(data) - len(right), right)) if part[1]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A network namespace and a private /run, with an rpcbind that no other process reaches. Needs root. RDMA devices are
+"""A network namespace and a private /run, with an rpcbind that no process outside reaches. Needs root. RDMA devices are
 in the initial network namespace only, so tests of fabrics other than iwarp run in the initial one."""
 import os
 import shutil

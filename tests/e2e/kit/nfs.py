@@ -63,8 +63,8 @@ def write(handle, data, offset=0, stable=2):
 
 
 def all_procedures(handle, other):
-    """Yields a call with `handle` for each procedure that takes a handle. RENAME and LINK take two: in one call
-    `handle` is the first of them, in another call the second; the valid handle `other` is in the other place."""
+    """Yields a call with `handle` for each procedure that takes a handle. RENAME and LINK take two: `handle` is the
+    first in one call and the second in another; the valid handle `other` takes the remaining place."""
     name = b"name"
     yield GETATTR, opaque(handle)
     yield setattr_(handle, size_of(0))

@@ -44,7 +44,7 @@ class Direction:
     def __init__(self, connection, side, mtu):
         self.connection, self.side, self.mtu = connection, side, mtu
         self.next = None  # the number of the next request packet
-        self.answers = deque()  # the numbers of the responses that the other side owes
+        self.answers = deque()  # the numbers of the responses that the peer owes
         self.parts, self.target = b"", None
 
     def request(self, packet):

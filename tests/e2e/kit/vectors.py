@@ -24,7 +24,8 @@ def vectors(file="v2.hex"):
 
 
 def capture_on_iwarp(path, sends, largest=60000):
-    """One direction of a connection: each Send in segments of at most `largest` bytes, each segment a packet."""
+    """Writes one direction of a connection: each Send in segments of at most `largest` bytes, each segment in one
+    packet. Returns the index of the last packet of each Send."""
     capture = Capture(path)
     stream = Stream(capture, 40000)
     stream.write(CLIENT, iwarp.mpa_request())
@@ -52,7 +53,8 @@ def _roce(opcode, number, payload):
 
 
 def capture_on_roce(path, sends, largest=60000, invalidate=False):
-    """One direction of a connection on RoCE; with `invalidate` each Send is a Send with Invalidate."""
+    """Writes one direction of a connection on RoCE; with `invalidate` each Send is a Send with Invalidate. Returns the
+    index of the last packet of each Send."""
     capture = Capture(path)
     number, last_packets = 0xFFFFFE, []
     handle = struct.pack(">I", 0x77) if invalidate else b""

@@ -20,7 +20,7 @@ constexpr unsigned kWrite = 0;
 constexpr unsigned kSend = 3;
 constexpr std::size_t kEmptyWrite = 14;
 
-/// A minimal responder of one connection. It logs the FPDUs that it receives.
+/// A minimal responder of one connection. It counts the FPDUs that it receives, by kind.
 class Responder {
  public:
   explicit Responder(asio::io_context& context)

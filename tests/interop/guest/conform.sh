@@ -16,8 +16,9 @@ not_for_siw='enhanced/(peer-to-peer|ready-by|word-of|reads-within)|bad-request/(
 # minutes.
 not_for_linux='(?!(headers|write-chunks|reply-chunks|memory|invalidation|read)/)'
 
-# conform NAME ARGUMENT...: runs rpcrdma-conform. A failed MUST is a result: the function fails only if the run could not be
-# completed, for example because the peer no longer answers.
+# conform NAME TESTER LEFT_OUT ARGUMENT...: runs rpcrdma-conform TESTER, without the cases that match LEFT_OUT; if $ONLY
+# is set, only with the cases that match $ONLY. A failed MUST is a result: the function fails only if the run could not
+# be completed, for example because the peer no longer answers.
 conform() {
   local name=$1 tester=$2 only=${ONLY:-^(?!$3)} status=0
   "$bin/rpcrdma-conform" "$tester" --only "$only" --junit "$VM_OUT/$name.xml" "${@:4}" >"$VM_OUT/$name.txt" 2>&1 || status=$?

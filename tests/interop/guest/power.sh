@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The power fails right after a reply: every change that the server has confirmed is on the disk. The kernel is kept
 # from writing back by itself, so that a copy of the disk holds only the data that the server has synchronized. The
-# journal is replayed, or fsck repairs a file system without a journal; then the copy must have the change.
+# journal is replayed, or fsck repairs a file system without a journal; then the copy must have the change. With an
+# async export the check must find lost changes.
 #   scripts/vm run tests/interop/guest/power.sh BUILD_FOLDER [journal|plain|async]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 image=/run/vm/_srv_ours.img
