@@ -88,7 +88,7 @@ class HostileRpc(Case):
             self.err_chunk(MSG, read_list((position, segment(1, 4, 0))) + bytes(8))
 
     def test_enormous_chunks(self):
-        """The server does not allocate as much memory as a peer only claims to send."""
+        """A large length that a peer claims does not make the server allocate that much memory."""
         before = self.one.resident_kib()
         message = call(1, NFS, 3, NFS_WRITE, opaque(bytes(32)) + struct.pack(">QIII", 0, 0x7FFFFFFF, 0, 0x7FFFFFFF))
         for _ in range(5):

@@ -10,7 +10,7 @@
 namespace rpcrdma::fuzz {
 
 /// A peer that the input drives, and the fabric and pool of the library's side. The first two bytes of the input select
-/// the delays of the network, the versions of the library's side, and the peer's private data.
+/// the behaviour of the network, the versions of the library's side, and the peer's private data.
 class PeerScene {
  protected:
   PeerScene(Input in, const char* name_of_library_side)

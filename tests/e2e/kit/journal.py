@@ -115,8 +115,7 @@ class Journal:
         self.acknowledged += 1
         return rest
 
-    # Each of the methods from create() to symlink() makes one request, link() two, or none if there is
-    # nothing to act on.
+    # The methods that work() calls. Each makes one request, link() two; without an object to act on, it makes none.
 
     def create(self):
         name = self.fresh()

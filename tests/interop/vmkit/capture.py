@@ -146,8 +146,8 @@ def _used(path, port):
 
 
 def check_own(case, folder, wire, reverse_calls):
-    """Checks that the captures of client and server (--capture) have the messages on the wire, and that tshark decodes
-    them."""
+    """Checks that the captures of client and server (--capture) have the same messages as the wire, and that tshark
+    decodes them."""
     of_server = _used(folder / "server.pcapng", NFSD) + _used(folder / "reverse-server.pcapng", REVERSE)
     on_wire = roce.connections(wire, LEFT)
     case.assertEqual(len(of_server), len(on_wire))
