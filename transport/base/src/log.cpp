@@ -89,7 +89,7 @@ void LogSink::write_about(LogLevel level, const LogSubject& subject, std::string
 
 void LogAbout::write(LogLevel level, fmt::string_view format, fmt::format_args args) const {
   std::optional<std::uint64_t> left_out = 0;
-  // Debug lines are not limited, so that they leave the limit to the lines of higher levels.
+  // Lines below info are not limited, and so do not use up the limit of the other lines.
   if (limit_ != nullptr && level >= LogLevel::info)
     left_out = limit_->admit(LogLimit::Clock::now(), group_of(subject_.peer.address()));
   if (!left_out) return;

@@ -151,7 +151,7 @@ void Control::pump() {
   pumping_ = false;
 }
 
-/// Posts one request, update or offer of this side; false if none is due or may be sent now.
+/// Posts one request, update or offer of this side; false if none is due, or if none may be sent now.
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {

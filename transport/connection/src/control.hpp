@@ -47,11 +47,11 @@ class Control final : public CharacteristicsExchange {
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first.
   void offer_smaller_receives();
-  /// True if this RDMA_ERROR answers an optional message.
+  /// Takes an RDMA_ERROR that answers an optional message of this side. Returns false for any other RDMA_ERROR.
   bool on_error(const wire::Header& header);
   /// To be called for a call of the reverse direction, which shows the support of the peer.
   void on_reverse_call(bool has_chunks) noexcept;
-  /// To be called for a call of this side. `size`: its size in bytes, without chunks.
+  /// To be called for a call of this side. `size`: the number of bytes that the call would have without chunks.
   void on_own_call(std::uint64_t size);
   /// To be called when a receive has been replaced by one of the new size, or could not be replaced.
   void on_replaced(bool replaced);
@@ -189,7 +189,7 @@ class Control final : public CharacteristicsExchange {
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
   bool growth_asked_ = false;     // a request of the policy waits or is in transit
-  bool shrinking_ = false;        // the policy requests smaller receives for another reason than the size of calls
+  bool shrinking_ = false;        // the policy requests smaller receives for a reason other than the size of calls
   std::uint32_t to_replace_ = 0;  // receives that the peer must still replace; calls and empty requests consume them
   std::uint64_t own_calls_ = 0;
   std::uint64_t idle_since_ = 0;  // own_calls_ when the timer was set

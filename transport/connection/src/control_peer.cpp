@@ -3,7 +3,8 @@
 // whether this side accepts it.
 // Ownership. Only the values of a message are kept.
 // Errors. A malformed option is answered by RDMA2_ERR_BAD_HEADER [xchar-2.1-b], an unknown or unsupported option by
-// RDMA2_ERR_INVAL_OPTION [v2-3.1-a]. A response that matches no request, or contradicts itself, changes nothing.
+// RDMA2_ERR_INVAL_OPTION [v2-3.1-a]. A response that matches no request is ignored. A malformed response ends its
+// request with bad_reply.
 #include <algorithm>
 #include <array>
 

@@ -24,7 +24,8 @@ void Control::on_deadline() {
   const auto now = std::chrono::steady_clock::now();
   const bool waits = request_xid_ && !overdue_;
   if (waits && (fence_ ? fence_deadline_ : requests_.front().deadline) <= now) {
-    connection_.log().debug("the peer has not answered REQ_XCHAR for {} ms", options_.request_timeout.count());
+    connection_.log().debug("REQ_XCHAR timed out: no answer from the peer within {} ms",
+                            options_.request_timeout.count());
     overdue_ = true;
     ++counted_.unanswered;
     to_replace_ = 0;

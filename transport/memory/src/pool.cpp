@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kSmallest = 4096;
 constexpr std::uint32_t kLargest = 4u << 20;
 constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
-/// Small buffers share regions of this size, because registration is slow on some fabrics.
+/// Small buffers share regions of up to this size, because registration is slow on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
 /// The least number of slabs of a pool that is full of small buffers: limits the size of a slab in a small pool.
 constexpr std::size_t kSlabsAtLeast = 16;
@@ -149,7 +149,7 @@ void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   slab.give_back(buffer.ref_);
   --counters_.lent;
   if (size_class.buffer_size == 0) {
-    // Keeps only one of the buffers that are larger than any class, the last one returned, for a user that always asks
+    // Of the idle buffers that are larger than any class, keeps only the last one returned, for a user that always asks
     // for the same size.
     drop_slabs(size_class, [&slab](const Slab& other) { return other.idle() && &other != &slab; });
   } else if (slab.free.size() == 1) {

@@ -63,11 +63,11 @@ class CallSlot {
   void give_up(error_code status);
   /// To be called when the reply of an orphan has arrived, or the reply of a call that is ending by give_up().
   void answer_late();
-  /// To be called when the connection has ended, and with it every exposure. Returns the call if it is to be sent
-  /// again. A call that is ending remains in the slot, for complete().
+  /// To be called when the connection has ended, and with it every exposure. Returns the call if it was on the wire,
+  /// for the caller to send again or to end. A call that is ending remains in the slot, for complete().
   Call* lost();
-  /// If the call is in the state `ending` and no invalidation is pending: ends it, and runs done() unless the call is
-  /// to be sent again. Requires that the Send needs no memory of the caller any more.
+  /// If the call is in the state `ending` and waits for no invalidation: runs done() or, after
+  /// answer_version_refused(), queues the call again.
   void complete();
 
  private:

@@ -18,7 +18,7 @@ bool begins_with(const Payload& payload, std::uint32_t xid) noexcept {
   return Reader(payload.pieces.front().octets.octets()).u32() == xid;
 }
 
-/// True if the connection is at fault: the call would succeed on another connection.
+/// True if the connection is at fault: the call may succeed on another connection.
 bool blames_connection(error_code status) noexcept {
   return status == fabric::FabricError::flushed || status == fabric::FabricError::not_connected ||
          status == fabric::FabricError::queue_full;
@@ -162,7 +162,8 @@ error_code CallSlot::bind(BufferRef memory, fabric::Access access, Segment& out)
   return {};
 }
 
-/// Ends the call as if it had been sent and answered, because some windows may be bound already.
+/// Treats the call as sent, because some windows may be bound already: aborts the connection if that is at fault, else
+/// ends the call as if it had been answered.
 CallSlot::Start CallSlot::bind_failed(error_code why) {
   state_ = State::on_wire;
   if (blames_connection(why)) {

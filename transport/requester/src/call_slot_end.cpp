@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Every call ends in this order: match the reply, invalidate the exposed memory, check the reply, done()
-// [8166-8.1.3-b] [8166-4.4.1-a]. Handles that the peer has invalidated are not invalidated again.
+// Operation. A call that is answered ends in this order: match the reply, invalidate the exposed memory, check the
+// reply, done() [8166-8.1.3-b] [8166-4.4.1-a]. Handles that the peer has invalidated are not invalidated again.
 // Ownership. The reply stays in its receive buffer, or in the Reply chunk's memory, until done() has returned.
 // Errors. If an invalidation fails, or if the peer delays the end of a call that was given up, the connection is ended
 // first [8166-4.5.4-a], and then the call.

@@ -2,8 +2,8 @@
 // Operation. Connects when a call waits. After a loss or a failed attempt, connects again, with backoff, while calls
 // wait or a reverse service exists. State that belongs to a connection (thresholds, R flag, credits) starts anew.
 // Ownership. There is one connection at a time; the requester outlives it.
-// Errors. last_error() holds the error of the last attempt. Calls wait for a connection until their deadlines, unless
-// the fabric cannot reach addresses of this kind: then they fail at once.
+// Errors. last_error() tells why the last attempt failed or the last connection ended. Calls wait for a connection
+// until their deadlines, unless the fabric cannot reach addresses of this kind: then they fail at once.
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -132,9 +132,9 @@ void ClientImpl::on_connected() noexcept {
   state_ = State::connected;
   last_error_ = {};
   if (std::exchange(was_connected_, true)) ++core_.mutable_counters().reconnects;
-  connection_->log().debug("connected to the server: send threshold {}, receive threshold {}, remote invalidation {}",
-                           connection_->thresholds().send, connection_->thresholds().receive,
-                           connection_->thresholds().remote_invalidation);
+  connection_->log().debug(
+      "connected to the server: send threshold {} bytes, receive threshold {} bytes, remote invalidation {}",
+      connection_->thresholds().send, connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
   core_.attach(connection_);
   if (call_sink_ != nullptr) call_sink_->on_connected(*connection_);
 }
@@ -202,7 +202,7 @@ void ClientImpl::close(UniqueFunction<void()> handler) {
   guard_.post(context(), [](ClientImpl& self) { self.close_if_idle(); });
 }
 
-/// Closes only when no call waits; waiting calls may still need a new connection.
+/// Closes only when all calls are over: waiting calls may still need a new connection.
 void ClientImpl::close_if_idle() noexcept {
   if (!close_handler_ || core_.has_calls()) return;
   if (connection_) return connection_->close();

@@ -8,7 +8,7 @@
 
 namespace rpcrdma::transport {
 
-/// The requester's data of a call, to check its reply.
+/// What accept_reply() must know of the call.
 struct ReplyContext {
   const wire::Header* sent = nullptr;  ///< the header of the call, with the chunks that were offered
   std::span<const boost::container::small_vector<BufferRef, 1>> results;

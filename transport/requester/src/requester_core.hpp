@@ -42,7 +42,8 @@ class RequesterCore final : public Requester {
   Counters counters() const noexcept override;
   Traffic traffic() const noexcept override;
 
-  /// To be called when there is a connection. The caller forwards its events to this object until detach().
+  /// To be called when there is a connection. The caller forwards the connection's events to this object until
+  /// detach().
   void attach(ConnectionPtr connection);
   /// To be called when the connection has ended. Calls on the wire wait again, in order, or fail.
   void detach();
@@ -57,7 +58,7 @@ class RequesterCore final : public Requester {
   /// Refuses `call`: done(`why`) runs from the io_context.
   void refuse(Call& call, error_code why) { fail_later(call, why); }
 
-  /// To be called for each message of the peer.
+  /// To be called when a message shows that the peer is alive.
   void heard() noexcept { heard_at_ = time(); }
   void on_reply(Received& message);
   void on_peer_error(Received& message);

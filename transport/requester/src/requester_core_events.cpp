@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A reply is matched by XID with the calls of this requester; each direction has its own requester
-// [8167-2.4.1-a] [8167-2.4-b]. After the loss of a connection, calls wait, in order, for the next one.
+// [8167-2.4.1-a] [8167-2.4-b]. After the loss of a connection, the calls of a client wait, in order, for the next one.
 // Ownership. A reply is moved into the slot of its call; the receive of any other message is reposted at once.
 // Errors. Unmatched and malformed replies are counted and dropped [8166-4.5-c].
 #include <algorithm>
@@ -21,9 +21,10 @@ void RequesterCore::attach(ConnectionPtr connection) {
 void RequesterCore::on_reply(Received& message) {
   CallSlot* slot = table_.find(message.header.xid);
   if (slot == nullptr) return discard(message.header.xid, "a reply to no call in progress");
-  if (is_broken_header(message.header)) return discard(message.header.xid, "a reply with a header that no reply has");
-  // [v2-5.3-a] a reply has the version of its call
+  if (is_broken_header(message.header))
+    return discard(message.header.xid, "a reply with a Read list, or an RDMA_NOMSG without a Reply chunk");
   if (slot->answered()) return discard(message.header.xid, "a second reply");
+  // [v2-5.3-a] a reply has the version of its call
   if (message.header.version != slot->version())
     return discard(message.header.xid, "a reply in another version than the call");
   // [8167-4.1-a] [8167-4.1-d] a reply to a call of this requester grants credits of this direction

@@ -99,7 +99,7 @@ void CallImpl::pull_long_call() noexcept {
   long_call_octets_ = std::exchange(bulk_asked_, 0);
   service_.note_bulk();
   if (link_->is_lost()) return;  // lost() follows
-  // The positions of other Read chunks are within the message; with such chunks, the message is pulled completely.
+  // Other Read chunks may have any position in the message: if there are any, the message is pulled completely.
   const std::uint32_t length = reads_.long_call().length;
   const std::uint32_t first = reads_.chunks().empty() ? std::min(length, service_.setup().first_of_long_call) : length;
   auto memory = pool().allocate(first);

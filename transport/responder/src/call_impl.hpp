@@ -36,7 +36,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
 
   /// To be called when a call has arrived and its header has been decoded.
   void arrive(ServingLink& link, Connection& connection, Received& message, ChunkKinds kinds);
-  /// A message that is to be answered by RDMA_ERROR.
+  /// To be called for a message that is to be answered by RDMA_ERROR.
   void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind, error_code why);
   /// The connection has ended: no work of this call is posted any more.
   void lost();
@@ -134,7 +134,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   Request<&CallImpl::pull_long_call> long_call_request_{*this};
   boost::container::small_vector<PullJob*, 2> jobs_;
 
-  SendUnits reply_unit_;  // reserved before the call starts
+  SendUnits reply_unit_;  // reserved before the call is checked
   SendUnits push_units_;
   PayloadBuilder builder_;
   Outgoing message_;

@@ -106,8 +106,8 @@ void CallImpl::send_reply() {
       return connection_->abort(BaseError::out_of_memory);
     return send_error(wire::ErrorKind::chunk, "its reply is too long");
   }
-  // If a part of the reply has been written to the Reply chunk, the whole reply uses it, even if it would now fit
-  // inline.
+  // If a part of the reply has been written to the Reply chunk, the whole reply uses the chunk, even if the reply would
+  // now fit inline.
   const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
   // [8166-4.5.3-b] [8267-3.1-a] detects a chunk that is too small before anything is written
   if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
@@ -301,7 +301,7 @@ void CallImpl::drop_jobs() {
   jobs_.clear();
 }
 
-/// Releases the buffers and work requests, runs the handler, releases the bytes of the budgets, and returns this object
+/// Releases the buffers and send credits, runs the handler, releases the bytes of the budgets, and returns this object
 /// to the pool. Afterwards the object may serve another call.
 void CallImpl::over(error_code status) {
   const ConnectionPtr connection = std::move(connection_);

@@ -66,7 +66,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   void on_lost() noexcept override {
     if (!link_) return;
     link_->lost({});
-    // Deferred: this may run within a call of the link.
+    // Deferred: this may run within a function of the link.
     ended_.push_back(std::move(link_));
     guard_.post(*context_, [](ReverseServiceImpl& self) { self.ended_.clear(); });
   }

@@ -2,7 +2,7 @@
 // Operation. An accepted connection passes calls to its serving link, and replies and RDMA_ERRORs to its reverse
 // requester. Replies and RDMA_ERRORs that match no reverse call are dropped.
 // Ownership. A connection belongs to its worker, which destroys it from the io_context after connection_over().
-// Errors. At any end of the connection, connection_over() runs once.
+// Errors. When an accepted connection ends, connection_over() runs once, unless the connection is destroyed first.
 #include "server_connection.hpp"
 
 #include <utility>
@@ -84,9 +84,9 @@ ConnectionReport ServerConnection::report(std::chrono::steady_clock::time_point 
 void ServerConnection::on_connected() noexcept {
   made_ = true;
   listener_->accepted.fetch_add(1, std::memory_order_relaxed);
-  connection_->log().debug("connection accepted: send threshold {}, receive threshold {}, remote invalidation {}",
-                           connection_->thresholds().send, connection_->thresholds().receive,
-                           connection_->thresholds().remote_invalidation);
+  connection_->log().debug(
+      "connection accepted: send threshold {} bytes, receive threshold {} bytes, remote invalidation {}",
+      connection_->thresholds().send, connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
@@ -105,7 +105,7 @@ void ServerConnection::on_call(Received& message) noexcept { link_.on_call(messa
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);
-  // A message that matches no call is malformed if it is an RDMA_NOMSG: its lists do not contain its payload
+  // An RDMA_NOMSG that matches no reverse call is malformed: it lacks the Position-Zero Read chunk of a call
   // [8166-4.2.4-a].
   if (message.header.procedure == wire::Procedure::nomsg)
     link_.on_bad_message(wire::WireError::bad_chunks, message);

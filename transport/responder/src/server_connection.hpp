@@ -33,7 +33,7 @@ class ServerConnection final : private ConnectionEvents {
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
   bool ending() const noexcept { return ending_; }
   LogAbout end_log() const noexcept { return connection_->end_log(); }
-  /// Accepts no more calls; closes when the last call is over.
+  /// Lets the connection accept no more calls, and closes it when the last call is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;
   /// As Connection::may_offer_smaller_receives() and Connection::offer_smaller_receives().

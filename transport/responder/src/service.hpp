@@ -35,7 +35,7 @@ class Service {
   const ServiceSetup& setup() const noexcept { return setup_; }
   /// The budget for reserve_bulk().
   Budget& budget() noexcept { return budget_; }
-  /// True if a budget is exhausted. Credit grants then shrink.
+  /// True if a call waits because too few bytes of a budget are free. Credit grants then shrink.
   bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
   bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
   /// The bytes of the budgets that the connections of one peer address hold.

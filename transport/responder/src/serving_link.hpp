@@ -30,7 +30,7 @@ class ServingLink {
     count_discarded();
     if (connection_ != nullptr) connection_->message_log(xid).debug("message discarded: {}", why);
   }
-  /// To be called when the connection has ended. Ends its calls in progress.
+  /// To be called when the connection has ended. Ends the calls in progress that their handler does not hold.
   void lost(error_code why);
 
   std::size_t calls() const noexcept { return active_.size(); }
@@ -87,8 +87,8 @@ class ServingLink {
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
   std::optional<CallFingerprint> failed_pull_;
-  // The number of replies with RDMA Writes since the last message from the peer. It is unknown whether these Writes
-  // succeeded.
+  // The number of calls whose RDMA Writes may have failed: the Writes were posted after the peer's last call or faulty
+  // message.
   std::uint32_t unproven_writes_ = 0;
   CallFingerprint unproven_;
 };

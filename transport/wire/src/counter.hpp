@@ -7,7 +7,7 @@
 
 namespace rpcrdma::wire {
 
-/// Has the interface of Writer, but only counts bytes. The size of a header thus comes from its encoder.
+/// Takes the place of a Writer in an encoder, but only counts bytes. The size of a header thus comes from its encoder.
 class Counter {
  public:
   void u32(std::uint32_t) noexcept { size_ += 4; }

@@ -41,8 +41,8 @@ class BudgetWaiter : public detail::BudgetHook {
 
  protected:
   ~BudgetWaiter() = default;
-  /// `bytes` have been added to the share; BudgetShare::release() gives them back. The implementation may call the
-  /// budget.
+  /// `bytes` have been added to the share; BudgetShare::release() gives them back. The implementation may acquire and
+  /// release bytes.
   virtual void on_budget(std::size_t bytes) noexcept = 0;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace rpcrdma {
 
-/// Refers to bytes that a fabric can address: their address, their number and the fabric's local key for them. Owns
-/// nothing; the function that returns a BufferRef states how long it is valid. Copyable, three words.
+/// Refers to bytes: their address, their number and the local key by which a fabric addresses them. Owns nothing; the
+/// function that returns a BufferRef states how long it is valid. Copyable, 16 bytes.
 struct BufferRef {
   std::byte* data = nullptr;    ///< the first byte; null: no memory
   std::uint32_t size = 0;       ///< bytes
@@ -21,8 +21,8 @@ struct BufferRef {
   }
 };
 
-/// Remote memory as a peer advertises it: a plain segment of RFC 8166 section 3.4.4 (handle, length, offset). The
-/// offset is opaque: the registration may define any 64-bit value (section 4.4.3).
+/// Remote memory as a peer advertises it: a segment of RFC 8166 section 3.4.3 (handle, length, offset). The
+/// offset is opaque: it may have any 64-bit value (section 4.4.3).
 struct Segment {
   std::uint32_t handle = 0;  ///< the key of the registration
   std::uint32_t length = 0;  ///< bytes

@@ -5,8 +5,8 @@
 //
 //   if (ec == rpcrdma::Condition::reconnect) ...
 //
-// The error type is boost::system::error_code, which converts to std::error_code, because Asio's completion tokens
-// treat no other type as an error.
+// The error type is boost::system::error_code, because Boost.Asio's completion tokens do not treat std::error_code as
+// an error. It converts to std::error_code.
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace rpcrdma {
 
-/// The error type of all functions of the library; converts to std::error_code.
+/// The error type of the library; converts to std::error_code.
 using error_code = boost::system::error_code;
 /// A value, or the error_code that tells why there is no value. value() throws if there is no value.
 template <class T>

@@ -13,7 +13,7 @@ namespace rpcrdma {
 /// 12.5 % too high. Takes 2.3 KB and never allocates. Used on one thread; add up the histograms of several threads.
 class Histogram {
  public:
-  /// Values of 2^kMaxBits and more count as 2^kMaxBits - 1.
+  /// Values of 2^kMaxBits and more are counted in the highest bucket; sum() includes them in full.
   static constexpr unsigned kMaxBits = 37;
 
   /// Counts one value. Takes the least time if the value is equal to the one before.
@@ -60,12 +60,12 @@ class Histogram {
   }
 
  private:
-  static constexpr unsigned kParts = 3;  // log2 of the buckets for each power of two
+  static constexpr unsigned kParts = 3;  // log2 of the number of buckets for each power of two
   static constexpr std::size_t kBuckets = (kMaxBits - kParts + 1) << kParts;
 
   static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
     value = std::min(value, (std::uint64_t{1} << kMaxBits) - 1);
-    // The bit that is added makes the shift of small values 0.
+    // With the bit 1 << kParts set, the shift of small values is 0.
     const auto bits = static_cast<unsigned>(std::bit_width(value | (1u << kParts)));
     const unsigned shift = bits - kParts - 1;
     return (static_cast<std::size_t>(shift) << kParts) + static_cast<std::size_t>(value >> shift);
@@ -84,7 +84,7 @@ class Histogram {
     sum_ += last_ * run_;
   }
 
-  std::uint64_t last_ = 0;  // the last value, which has been added run_ times and is not in counts_ and sum_
+  std::uint64_t last_ = 0;  // the last value; counts_ and sum_ do not yet include its last run_ additions
   std::uint64_t run_ = 0;
   std::uint64_t sum_ = 0;
   std::array<std::uint64_t, kBuckets> counts_{};

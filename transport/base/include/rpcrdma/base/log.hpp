@@ -102,7 +102,8 @@ class RPCRDMA_EXPORT Log : public LogLevels<Log> {
     out.subject_ = subject;
     return out;
   }
-  /// The log for one line about `subject`. Of such lines, only those that `limit` admits are written. Null: all lines.
+  /// The log for one line about `subject`. A line of level info or above is written only if `limit` admits it. Null: no
+  /// limit.
   LogAbout about(const LogSubject& subject, LogLimit* limit = nullptr) const noexcept {
     return {sink_.get(), subject, limit};
   }
@@ -112,7 +113,7 @@ class RPCRDMA_EXPORT Log : public LogLevels<Log> {
     subject.xid = xid;
     return {sink_.get(), subject, limit};
   }
-  /// The log for one line about the subject of this Log.
+  /// As about(), for the subject of this Log.
   LogAbout limited(LogLimit& limit) const noexcept { return {sink_.get(), subject_, &limit}; }
 
  private:

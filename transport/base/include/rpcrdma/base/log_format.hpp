@@ -11,7 +11,7 @@ namespace rpcrdma {
 /// The form of log lines.
 enum class LogFormat {
   text,  ///< time, program, process, level, subject (LogSubject) and message
-  /// One JSON object (RFC 8259) a line, with the members time, level, program, pid and message. A line about a
+  /// One JSON object (RFC 8259) per line, with the members time, level, program, pid and message. A line about a
   /// connection also has the members connection, fabric and peer; a line about a call also has xid.
   json,
 };

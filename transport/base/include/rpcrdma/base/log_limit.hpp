@@ -15,7 +15,7 @@ namespace rpcrdma {
 class LogLimit {
  public:
   using Clock = std::chrono::steady_clock;            ///< measures the periods
-  static constexpr std::uint32_t kMost = 20;          ///< lines in a period about one group
+  static constexpr std::uint32_t kMost = 20;          ///< the most lines in a period about one group
   static constexpr std::size_t kGroups = 8;           ///< groups of peers
   static constexpr std::chrono::seconds kPeriod{10};  ///< the length of a period, which begins with its first line
 

@@ -10,9 +10,9 @@ namespace rpcrdma {
 template <class Signature, std::size_t Inline = 64>
 class UniqueFunction;
 
-/// A move-only callable of signature R(Args...). Callables of up to `Inline` bytes live inside the object, so that
-/// storing them does not allocate; larger callables are allocated on the heap. Calling an empty UniqueFunction is a
-/// programming error.
+/// A move-only callable of signature R(Args...). A callable of up to `Inline` bytes whose move cannot throw lives
+/// inside the object, so that storing it does not allocate; other callables are allocated on the heap. Calling an empty
+/// UniqueFunction is a programming error.
 template <class R, class... Args, std::size_t Inline>
 class UniqueFunction<R(Args...), Inline> {
  public:

@@ -42,12 +42,12 @@ RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexc
 /// allowance, not on the length of past waits. A poll that finds nothing consumes allowance; a poll that finds work
 /// adds the wake-up time that it saved; and 2 % of the elapsed time is added. So a thread that mostly sleeps still
 /// polls now and then, and continues if its polls find work. Polls that find nothing cost at most 2 % of a processor,
-/// and one wake-up per poll that found work.
+/// the time of one wake-up for each poll that found work, and the allowance at the start.
 ///
 /// If a thread yields the processor and does not get it back within `kDisplaced`, it competes with a busy thread. It
-/// then blocks without polling, as the scheduler favours a thread that wakes up, for at least eight times as long as it
-/// was without the processor, but for a second at most. This pause doubles each time, and becomes shorter with each
-/// poll that finds work.
+/// then does not poll but blocks in each wait, as the scheduler favours a thread that wakes up. This pause lasts at
+/// least eight times as long as the thread was without the processor, but at most a second. It doubles each time, and
+/// becomes shorter with each poll that finds work.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
   using Clock = std::chrono::steady_clock;  ///< the caller's clock

@@ -28,8 +28,8 @@ class WeakGuard {
       if (T* const object = block->object) function(*object, std::forward<decltype(arguments)>(arguments)...);
     };
   }
-  /// As wrap(), but starting an operation with this handler allocates nothing, unless another handler that this
-  /// function made is still waiting.
+  /// As wrap(), but starting an operation with this handler allocates nothing, unless the handler does not fit a
+  /// PostMemory, or another handler that this function made is still waiting.
   template <class Function>
   auto wrap_in_own_memory(Function function) const {
     return boost::asio::bind_allocator(PostAllocator<void>(block_->memory), wrap(std::move(function)));

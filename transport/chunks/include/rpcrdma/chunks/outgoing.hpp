@@ -14,8 +14,8 @@ namespace rpcrdma::transport {
 /// memory from begin() to reset(). Used on one thread.
 class Outgoing final : private PayloadMemory {
  public:
-  /// Takes a send buffer of `size` bytes and starts `builder` in it. Lends the builder more memory, up to about
-  /// `max_payload` bytes in total. Fails with BaseError::out_of_memory when the pool is exhausted.
+  /// Takes a send buffer of `size` bytes and starts `builder` in it. Lends the builder up to `max_payload` bytes of
+  /// further memory. Fails with BaseError::out_of_memory when the pool is exhausted.
   error_code begin(memory::Pool& pool, std::uint32_t size, std::uint32_t max_payload, PayloadBuilder& builder);
   /// Starts the message again from its beginning in the send buffer, and returns further memory to the pool.
   void restart(PayloadBuilder& builder);

@@ -21,9 +21,9 @@ class ReadList {
     std::span<const Segment> segments;  ///< in list order; valid until the next parse()
   };
 
-  /// Sorts the segments into chunks and drops empty chunks. Returns false if chunks overlap, if a chunk is longer than
-  /// `max_chunk`, if an RDMA_MSG has a Position-Zero Read chunk, or if an RDMA_NOMSG has none; the caller then answers
-  /// ERR_CHUNK.
+  /// Sorts the segments into chunks and drops empty chunks. Returns false if chunks overlap or end beyond the largest
+  /// position, if a chunk is longer than `max_chunk`, if an RDMA_MSG has a Position-Zero Read chunk, or if an
+  /// RDMA_NOMSG has none; the caller then answers ERR_CHUNK.
   bool parse(const wire::Header& header, std::uint32_t max_chunk);
 
   /// The Position-Zero Read chunk; its length is 0 if there is none.
@@ -32,7 +32,8 @@ class ReadList {
   std::span<const Chunk> chunks() const noexcept { return chunks_; }
 
   /// Makes the payload of a call from its reduced stream, which is one piece of memory. False if a chunk's position
-  /// lies outside the stream, or within the first 8 bytes, which are the XID and the message type.
+  /// lies outside the stream, if fewer than 8 bytes (the XID and the message type) precede the first chunk, or if the
+  /// payload would exceed 2^32 - 1 bytes.
   bool assemble(BufferRef stream, Payload& out) const;
 
  private:

@@ -30,7 +30,7 @@ struct CallStatistics {
   /// The time of answered calls in nanoseconds: see IncomingCall::measure() and Call::statistics.
   Histogram latency;
   Histogram call_size;                    ///< bytes of call messages, including the bytes in chunks
-  std::array<std::uint64_t, 16> kinds{};  ///< number of calls for each set of chunks; index: ChunkKinds
+  std::array<std::uint64_t, 16> kinds{};  ///< number of calls for each set of kinds of chunks; index: ChunkKinds
 
   /// The number of calls.
   std::uint64_t calls() const noexcept { return call_size.count(); }

@@ -44,10 +44,11 @@ class ConnectionEvents {
   /// The connection has ended, and its queue pair is quiesced: posted and exposed memory is not accessed any more.
   /// Runs once, as the last event, also when connecting failed.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// An RPC call, or an RDMA_NOMSG with a Position-Zero Read chunk. `message` may be moved from; `message.header` is
-  /// valid during this call, and its contents may be swapped out to keep them.
+  /// An RPC call, or an RDMA_NOMSG that is a call: by its Position-Zero Read chunk or, in version two, by its
+  /// direction. `message` may be moved from; `message.header` is valid while this function runs, and its contents may
+  /// be swapped out to keep them.
   virtual void on_call(Received& message) noexcept = 0;
-  /// An RPC reply, or an RDMA_NOMSG without a Position-Zero Read chunk.
+  /// An RPC reply, or any other RDMA_NOMSG.
   virtual void on_reply(Received& message) noexcept = 0;
   /// An RDMA_ERROR.
   virtual void on_peer_error(Received& message) noexcept = 0;
@@ -133,8 +134,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint64_t number() const noexcept { return info_.number; }
   /// A Log whose lines are about this connection.
   const Log& log() const noexcept { return setup_.log; }
-  /// The log for one line about a message that the peer has sent, or about a call of either side. Empty: the XID is
-  /// unknown.
+  /// The log for one line about a message that the peer has sent, or about a call of either side. `xid` is empty if it
+  /// is unknown.
   LogAbout message_log(std::optional<std::uint32_t> xid) const noexcept {
     LogSubject subject = info_.subject();
     subject.xid = xid;
@@ -150,9 +151,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   /// Closes the connection in an orderly way; on_disconnected() follows.
   void close() noexcept;
-  /// Ends the connection immediately; on_disconnected() follows, and reports `why` in place of the fabric's reason.
-  /// `message`, if any, is logged unless the connection has been aborted before; `xid` is that of the call that the
-  /// message is about.
+  /// Ends the connection immediately; on_disconnected() follows. It reports the first `why` in place of the fabric's
+  /// reason, but not FabricError::flushed or not_connected, which are only consequences of the end. `message`, if any,
+  /// is logged unless the connection has been aborted before; `xid` is that of the call that the message is about.
   void abort(error_code why, const char* message = nullptr, std::optional<std::uint32_t> xid = {}) noexcept;
 
   // Transport characteristics, in version two.
@@ -175,8 +176,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   void offer_smaller_receives() noexcept;
   /// To be called when ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
-  /// To be called for each call of version two of this side; `size` is the size without chunks. The policy may then ask
-  /// the peer for larger or smaller Receives.
+  /// To be called for each call of version two of this side; `size` is the number of bytes that the call would have
+  /// without chunks. The policy may then ask the peer for larger or smaller Receives.
   void note_own_call(std::uint64_t size) noexcept;
   /// To be called for each inline reply that is planned with the current send threshold and posted later. plan_posted()
   /// takes the result. The peer is not asked for smaller receives until all replies that were planned with a higher
@@ -220,8 +221,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t receives() const noexcept { return receives_.count() - control_receives(); }
   std::size_t receive_octets() const noexcept { return receives_.octets(); }
 
-  /// Every completion handler of work that was posted on this connection calls this function first. The end of the
-  /// batch then submits the work that the handler posts.
+  /// Every completion handler of a Send, RDMA operation or invalidation on this connection calls this function first.
+  /// The end of the batch then submits the work that the handler posts.
   void enter_batch() noexcept {
     in_batch_ = true;
     ++progress_.completed;
@@ -241,8 +242,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// The present time. Within a batch of completions, all calls return the time of the first call in the batch: a batch
   /// reads the clock once.
   std::chrono::steady_clock::time_point batch_time() noexcept;
-  /// To be called when a reply has been posted. Adds the nanoseconds from `arrived` until the work of this batch is
-  /// submitted to `latency`, which must outlive the connection.
+  /// To be called when a reply has been posted. Counts in `latency`, which must outlive the connection, the nanoseconds
+  /// from `arrived` until the work of this batch is submitted.
   void note_reply(Histogram& latency, std::chrono::steady_clock::time_point arrived) {
     replies_.push_back({&latency, arrived});
   }
@@ -296,7 +297,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   wire::DecodeLimits decode_limits_;
   std::uint32_t version_;
   bool version_settled_;
-  bool offered_ = false;  // a message has been sent before its version was settled
+  bool offered_ = false;  // a message has been sent while version_ was not settled
   fabric::ConnectionInfo info_;
   std::uint32_t buffer_size_ = wire::kMinThreshold;
   std::uint32_t highest_send_ = wire::kMinThreshold;

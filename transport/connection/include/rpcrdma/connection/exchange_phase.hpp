@@ -18,7 +18,8 @@ enum class ExchangePhase : std::uint8_t {
 };
 inline constexpr std::size_t kExchangePhases = 6;  ///< the number of phases
 
-/// The events of an exchange. `refusal`: the peer has answered this side's INIT_XCHAR with an error.
+/// The events of an exchange. `announce`: this side could send INIT_XCHAR. `init` to `update`: the peer has sent an
+/// optional message of this type. `refusal`: the peer has answered this side's INIT_XCHAR with an error.
 enum class ExchangeEvent : std::uint8_t { announce, init, request, response, update, refusal };
 inline constexpr std::size_t kExchangeEvents = 6;  ///< the number of events
 

@@ -13,14 +13,14 @@ namespace rpcrdma::transport {
 /// largest inline call. Therefore the policy asks for a larger size when a quarter of the last 64 calls were too long
 /// for the present size and would fit the larger one. It asks for the first size again when none of 1024 calls needed a
 /// larger one. The large distance between 64 and 1024 keeps the size from changing back and forth. If the peer rejects
-/// a size, the policy asks again after 16384 calls.
+/// a size, the policy asks for a larger size again only after 16384 calls.
 class InlineGrowth {
  public:
   static constexpr std::uint32_t kWindow = 64;           ///< calls that are examined together
   static constexpr std::uint32_t kEnough = kWindow / 4;  ///< calls among them that justify a larger size
   static constexpr std::uint32_t kQuiet =
       1024;  ///< calls in a row that must fit the first size before the policy asks for that size
-  static constexpr std::uint32_t kPause = 16384;  ///< calls after a rejection before the policy asks again
+  static constexpr std::uint32_t kPause = 16384;  ///< calls after pause() before the policy asks for a larger size
 
   /// The policy asks for sizes from `least`, the first size of the peer's Receives, up to `most` bytes.
   InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}

@@ -28,7 +28,7 @@ RPCRDMA_EXPORT std::string_view name_of(VersionChoice choice) noexcept;
 
 /// The exchange of transport characteristics in version two (draft-dnoveck-nfsv4-rpcrdma-xcharext-01).
 struct CharacteristicOptions {
-  bool exchange = true;  ///< false: this side answers every optional message with RDMA2_ERR_INVAL_OPTION
+  bool exchange = true;  ///< false: this side refuses optional messages with RDMA2_ERR_INVAL_OPTION
   /// The largest size, in bytes, to which the peer or the program may raise this side's Receives; no effect below
   /// `receive_size`. 4096 to 262144.
   std::uint32_t max_receive_size = 65536;
@@ -39,7 +39,7 @@ struct CharacteristicOptions {
   bool adaptive = true;
   /// Time limit for the answer to a request, which otherwise ends with BaseError::deadline_exceeded.
   std::chrono::milliseconds request_timeout{10000};
-  /// With `adaptive`: a side that has made no call for this time asks the peer for Receives of the first size.
+  /// With `adaptive`: a client that has made no call for this time asks the server for Receives of the first size.
   std::chrono::milliseconds idle_shrink{30000};
 };
 
@@ -53,7 +53,7 @@ struct ConnectionOptions {
   /// Largest Send in bytes: a multiple of 1024, 1024 to 262144 (RFC 8797 section 4.2).
   std::uint32_t send_size = 4096;
   std::uint32_t receive_size = 4096;  ///< size of a Receive in bytes, with the limits of `send_size`
-  /// Send and use RFC 8797 private data. If false: thresholds of 1024, no remote invalidation.
+  /// Send and use RFC 8797 private data. If false, version one has thresholds of 1024 and no remote invalidation.
   bool private_data = true;
   /// Use Send with Invalidate, if the fabric and the peer can (RFC 8797 section 4.1). If false, a reply that arrives
   /// after its call has timed out does not end the connection, and each exposed window is invalidated by this side.

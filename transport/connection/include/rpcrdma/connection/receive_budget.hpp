@@ -12,8 +12,7 @@ class ReceiveBudget {
   explicit ReceiveBudget(std::size_t capacity) noexcept : capacity_(capacity) {}
 
   /// The number of bytes that a connection may take in addition to the `held` bytes that it already has. In total it
-  /// may have a quarter of the bytes that the other connections do not use, so that some bytes always remain for the
-  /// next connection.
+  /// may have a quarter of the bytes that the other connections do not use: the rest remains for further connections.
   std::size_t offer(std::size_t held) const noexcept {
     const std::size_t others = used_ - held;
     const std::size_t most = others < capacity_ ? (capacity_ - others) / 4 : 0;

@@ -42,7 +42,7 @@ class ReceiveBuffers {
   /// Adds `more` buffers; with `within_budget`, at most as many as the budget offers. When the pool is exhausted,
   /// adds nothing and returns false.
   bool add(Connection& owner, std::uint32_t more, bool within_budget);
-  /// Whether budget and pool have room for all buffers with `size` bytes each.
+  /// Whether all buffers, with `size` bytes each, would fit the budget or, if there is none, a fixed part of the pool.
   bool has_room(std::uint32_t size) const noexcept;
   /// True if there is a budget and it is short.
   bool budget_short() const noexcept { return budget_ != nullptr && budget_->is_short(); }

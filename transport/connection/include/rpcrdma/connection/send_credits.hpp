@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Entries of a send queue. An RPC reserves the entries that it needs before it starts, so that a full queue never
-// stalls an RPC half-way. Used on one thread.
+// Entries of a send queue. The work requests of a call or reply need reserved entries, so that the queue never
+// overflows. A requester reserves all entries of a call before it sends the call. A responder waits for entries while
+// it posts RDMA Reads and Writes. Used on one thread.
 #include <boost/intrusive/slist.hpp>
 #include <cstdint>
 #include <utility>
@@ -10,8 +11,7 @@ namespace rpcrdma::transport {
 
 class SendCredits;
 
-/// Reserved work requests. Move-only; the destructor returns the remaining work requests. Must not outlive its
-/// SendCredits.
+/// Reserved entries. Move-only; the destructor returns the remaining entries. Must not outlive its SendCredits.
 class SendUnits {
  public:
   SendUnits() noexcept = default;
@@ -29,15 +29,15 @@ class SendUnits {
 
   std::uint32_t count() const noexcept { return count_; }
   void release() noexcept;
-  /// Returns `count` of the work requests.
+  /// Returns `count` of the entries.
   void release(std::uint32_t count) noexcept;
-  /// Takes over the work requests of `other`, which belong to the same SendCredits.
+  /// Takes over the entries of `other`, which belong to the same SendCredits.
   void absorb(SendUnits other) noexcept {
     if (queue_ == nullptr) queue_ = other.queue_;
     count_ += std::exchange(other.count_, 0);
     other.queue_ = nullptr;
   }
-  /// Drops the work requests without returning them. For a connection that has ended.
+  /// Drops the entries without returning them. For a connection that has ended.
   void forget() noexcept {
     queue_ = nullptr;
     count_ = 0;
@@ -50,10 +50,10 @@ class SendUnits {
   std::uint32_t count_ = 0;
 };
 
-/// Waits for work requests; waiters are served in order of arrival.
+/// Waits for entries; waiters are served in order of arrival.
 class UnitWaiter : public boost::intrusive::slist_base_hook<> {
  public:
-  /// `units` have been reserved. Called by SendCredits::serve().
+  /// `units` are the entries that have been reserved. Called by SendCredits::serve().
   virtual void on_units(SendUnits units) noexcept = 0;
 
  protected:
@@ -76,13 +76,13 @@ class SendCredits {
   /// The number of calls of wait() so far.
   std::uint64_t waits() const noexcept { return waits_; }
 
-  /// The result is empty (count 0) if too few work requests are free, or if a waiter is in the queue.
+  /// The result is empty (count 0) if too few entries are free, or if a waiter is in the queue.
   SendUnits try_reserve(std::uint32_t count) noexcept {
     if (has_waiters() || count > free()) return {};
     used_ += count;
     return SendUnits(*this, count);
   }
-  /// serve() gives `waiter` `count` work requests, but at most the capacity, as soon as so many are free. After
+  /// Queues `waiter` for `count` entries, but at most the capacity; serve() grants them once so many are free. After
   /// drop_waiters() the waiter receives none.
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
     if (dropped_) return;
@@ -90,7 +90,7 @@ class SendCredits {
     waiter.wanted_ = count < capacity_ ? count : capacity_;
     waiters_.push_back(waiter);
   }
-  /// Grants free work requests to the waiters.
+  /// Grants free entries to the waiters.
   void serve() noexcept {
     while (has_waiters() && waiters_.front().wanted_ <= free()) {
       UnitWaiter& waiter = waiters_.front();

@@ -62,9 +62,9 @@ RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabi
                                         std::size_t pools) noexcept;
 
 /// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger buffers are allocated one by one), page-aligned and
-/// kept for reuse: if a free buffer fits, allocate() neither maps nor registers memory. If the fabric does not enforce
-/// exact window bounds, each buffer is a region of its own. Idle slabs are dropped when an allocation of another size
-/// would otherwise exceed the bound or the limit of locked memory.
+/// kept for reuse: if the class of the wanted size has a free buffer, allocate() neither maps nor registers memory. If
+/// the fabric does not enforce exact window bounds, each buffer is a region of its own. Idle slabs are dropped when a
+/// new slab would otherwise exceed the bound or the limit of locked memory.
 class RPCRDMA_EXPORT Pool {
  public:
   /// An empty pool: memory is registered when it is first needed. `fabric` must outlive the pool.
@@ -93,7 +93,7 @@ class RPCRDMA_EXPORT Pool {
     std::size_t regions = 0;            ///< registrations
     std::size_t lent = 0;               ///< buffers in use
   };
-  /// Called on the fabric's thread.
+  /// To be called on the fabric's thread.
   Counters counters() const noexcept;
 
  private:

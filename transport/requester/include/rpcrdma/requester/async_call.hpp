@@ -17,7 +17,7 @@ namespace rpcrdma::transport {
 
 /// The call to send, and the memory for its results.
 struct CallSpec {
-  /// Writes the call message, `xid` first. May run again after a reconnect, and must then write the same message.
+  /// Writes the call message, `xid` first. May run more than once (Call::encode()), and must write the same message.
   UniqueFunction<void(PayloadBuilder& out, std::uint32_t xid)> encode;
   /// As in Call: the largest reply without the results, and registered memory for results that may be reduced. This
   /// memory, and the memory that `encode` passes to out.item(), belongs to the operation until it completes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The client side of a service: a requester on one connection at a time. A lost connection is re-established.
+// The client side of a service: a requester on one connection at a time. A lost connection is re-established when calls
+// need it.
 #include <chrono>
 #include <memory>
 
@@ -48,8 +49,9 @@ struct ClientOptions {
   /// If a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
   /// re-established: the server may have vanished without closing the connection.
   std::chrono::milliseconds silence{10000};
-  /// The longest time that a call that is cancelled or past its deadline waits until the server stops using its memory
-  /// (a transfer in progress, a Send not accepted). Then the connection is aborted, which frees the memory at once.
+  /// The longest time that a call that is cancelled or past its deadline waits for the server to stop using the memory
+  /// of the call (a transfer in progress, a Send not accepted). After this time the connection is aborted, which frees
+  /// the memory at once.
   std::chrono::milliseconds grace{1000};
   /// With VersionChoice::automatic: if the server does not support version two, the client does not offer it again for
   /// this time.
@@ -61,12 +63,12 @@ struct ClientOptions {
 };
 
 /// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread; both must
-/// outlive the client and any Call::done() in progress. Destroying the client ends the connection at once; calls that
-/// are still queued complete with BaseError::cancelled before the destructor returns. Call::done() may destroy the
-/// client.
+/// outlive the client and any Call::done() in progress. Destroying the client ends the connection at once. Calls that
+/// are not over complete before the destructor returns, with BaseError::cancelled unless their outcome is already
+/// known. Call::done() may destroy the client.
 class RPCRDMA_EXPORT Client {
  public:
-  /// A client that is not connected yet. Called on the fabric's thread.
+  /// A client that is not connected yet. To be called on the fabric's thread.
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                                       ClientOptions options, Log log);
   virtual ~Client() = default;
@@ -75,7 +77,7 @@ class RPCRDMA_EXPORT Client {
   /// Closes the connection in an orderly way once no call is outstanding; `handler` runs when the connection has
   /// ended, unless the client is destroyed first. A second `handler` replaces the first.
   virtual void close(UniqueFunction<void()> handler) = 0;
-  /// The error of the last failed attempt to connect; success while connected.
+  /// Why the last attempt to connect failed, or why the last connection ended; success while connected.
   virtual error_code last_error() const noexcept = 0;
   /// Whether the client is connected at present.
   virtual bool connected() const noexcept = 0;

@@ -30,14 +30,14 @@ class RPCRDMA_EXPORT Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  /// Writes the RPC call message, its XID first, into `out`. Runs when a credit is available, and again after
-  /// a reconnect: it must then write the same message. Memory given to out.item() stays valid and unchanged
-  /// until done().
+  /// Writes the RPC call message, its XID first, into `out`. Runs when a credit is available, and again each time that
+  /// the call has to be sent again, or could not be sent yet because memory or send credits were short. Must always
+  /// write the same message. Memory given to out.item() stays valid and unchanged until done().
   virtual void encode(PayloadBuilder& out) noexcept = 0;
   /// The call is over. On success `reply` is the reduced reply, valid only while done() runs. It has one item for each
   /// Write chunk that was offered, in order: the number of bytes placed in the chunk (0: unused) and the memory of
-  /// `results`. If no Write chunk was offered, because everything fits inline, there are no items. On error `reply` is
-  /// null. In both cases no peer can access memory of this call any more.
+  /// `results`. If no Write chunk was offered, there are no items. On error `reply` is null. In both cases no peer can
+  /// access memory of this call any more.
   virtual void done(error_code status, const Payload* reply) noexcept = 0;
 
   std::uint32_t xid = 0;  ///< unique among the calls in flight; Requester::next_xid() returns such an XID
@@ -47,7 +47,7 @@ class RPCRDMA_EXPORT Call {
   /// The memory belongs to the caller of the RPC, which does not access it before done().
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
   /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4. Like the memory of
-  /// `results`, it belongs to the caller. Empty: the requester takes memory from its pool.
+  /// `results`, it belongs to the caller. Empty or too short: the requester takes memory from its pool.
   BufferRef reply_memory;
   /// Tells how far the peer has written `reply_memory`. Valid from the sending of the call until done() returns or the
   /// connection is lost; null if the fabric does not report it. The bytes that have arrived are the start of the reply
@@ -80,12 +80,13 @@ class RPCRDMA_EXPORT Requester {
  public:
   virtual ~Requester() = default;
 
-  /// Queues `call`, in order, and sends it as soon as there are a credit and a connection. Calls whose connection is
-  /// lost are sent again with the same XID on the next connection, until their deadline (BaseError::deadline_exceeded).
-  /// done() never runs inside submit().
+  /// Queues `call`, in order, and sends it as soon as there are a credit and a connection. A client sends calls whose
+  /// connection is lost again, with the same XID, on the next connection, until their deadline
+  /// (BaseError::deadline_exceeded). done() never runs inside submit().
   virtual void submit(Call& call) = 0;
   /// Ends `call` early: invalidates the memory that the call exposes, then runs done(BaseError::cancelled), but not
-  /// inside this function. Does nothing if the call is over.
+  /// inside this function. A call whose outcome is already known ends with that outcome. Does nothing if the call is
+  /// over.
   virtual void cancel(Call& call) = 0;
   /// Returns a new XID: the next one after the last, from a random start. Skips the XIDs of calls in flight.
   virtual std::uint32_t next_xid() noexcept = 0;
@@ -93,13 +94,13 @@ class RPCRDMA_EXPORT Requester {
   /// The last three are current values, the others totals since the start.
   struct Counters {
     std::uint64_t calls = 0;                 ///< calls submitted
-    std::uint64_t replies = 0;               ///< replies received
+    std::uint64_t replies = 0;               ///< replies to calls that had not been given up
     std::uint64_t resent = 0;                ///< calls sent again after a reconnect
-    std::uint64_t discarded_replies = 0;     ///< replies with an unknown XID or a malformed header
+    std::uint64_t discarded_replies = 0;     ///< messages dropped: malformed, or no reply to a call in progress
     std::uint64_t reconnects = 0;            ///< connections after the first one
     std::uint64_t remote_invalidations = 0;  ///< windows that the peer invalidated by Send with Invalidate
     std::uint64_t local_invalidations = 0;   ///< windows that this side invalidated
-    std::uint32_t in_flight = 0;             ///< calls sent and not answered yet
+    std::uint32_t in_flight = 0;             ///< calls sent and not over yet
     std::uint32_t waiting = 0;               ///< calls that wait for a credit or a connection
     std::uint32_t granted = 0;               ///< credits that the last reply granted
   };

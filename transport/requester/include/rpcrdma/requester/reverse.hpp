@@ -16,8 +16,9 @@ struct Received;
 /// call whose largest reply exceeds it fails with reply_too_long. At most 1024 calls wait. The requester ends with its
 /// connection: calls then fail with connection_lost, as a server cannot connect to its client.
 ///
-/// Used on the connection's thread. The last reference may be dropped anywhere on that thread, even in Call::done().
-/// Calls in progress then complete with BaseError::cancelled, and the object is destroyed from the io_context.
+/// Used on the connection's thread, except for connected(). The last reference may be dropped anywhere on that thread,
+/// even in Call::done(). Calls in progress then complete with BaseError::cancelled, and the object is destroyed from
+/// the io_context.
 class RPCRDMA_EXPORT ReverseRequester : public Requester {
  public:
   static std::shared_ptr<ReverseRequester> make(Connection& connection);

@@ -3,7 +3,8 @@
 // Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks when the handler names their destination,
 // writes the Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both sides set R).
 //
-// Threads: everything here belongs to the thread of the connection's io_context, IncomingCall::context().
+// Threads: everything here, unless a function says otherwise, belongs to the thread of the connection's io_context,
+// IncomingCall::context().
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <memory>
@@ -22,7 +23,7 @@ namespace rpcrdma::transport {
 
 class ReverseRequester;
 
-/// The counters of the connection of a call since the connection was accepted.
+/// The number of calls of a connection since it was accepted, and the present state of the connection.
 struct ConnectionStatistics {
   std::uint64_t calls = 0;              ///< received
   std::uint32_t calls_in_progress = 0;  ///< calls received and not yet answered
@@ -39,7 +40,7 @@ class RPCRDMA_EXPORT IncomingCall {
   /// The XID of the RPC.
   virtual std::uint32_t xid() const noexcept = 0;
   /// The reduced call message. Items are the Read chunks of non-zero Position, in ascending order; the parts of an item
-  /// are empty until it has been pulled. If the call is long (Position-Zero Read chunk), its first
+  /// are empty until it has been pulled. If the call is long (Position-Zero Read chunk), at least its first
   /// ServerOptions::first_of_long_call bytes have been pulled before delivery; the length of the payload is that of the
   /// whole message. Valid until the call is ended.
   virtual const Payload& payload() const noexcept = 0;
@@ -50,7 +51,7 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
   /// Counts this call in `statistics`: its size and its chunks now, and later its latency, the time from its arrival
   /// until its reply is submitted to the fabric or to the socket. A call that is not answered has no latency.
-  /// `statistics` must outlive the connection. Call it once, on the thread of context().
+  /// `statistics` must outlive the connection. To be called once, on the thread of context().
   virtual void measure(CallStatistics& /*statistics*/) noexcept {}
   /// The transport characteristics of the call's connection. Valid as long as the connection. Null if the connection is
   /// lost, if the server supports version one only, and over TCP. Called on the thread of context().

@@ -10,16 +10,17 @@
 
 namespace rpcrdma::transport {
 
-/// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3), unless there is a bulk
-/// budget. Make the service on the client's thread, before the client announces to the server that it accepts calls.
-/// While the service exists, the client connects again when its connection is lost.
+/// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3), except calls of version
+/// two if there is a bulk budget. Make the service on the client's thread, before the client announces to the server
+/// that it accepts calls. While the service exists, the client connects again when its connection is lost.
 class RPCRDMA_EXPORT ReverseService {
  public:
   /// Passes the calls that the server sends to `client` on to `handler`. The service and `handler` must outlive the
   /// client. Grants up to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new
   /// connection: it may submit the call that announces to the server that reverse calls are accepted there.
-  /// `bulk_budget`: the maximum number of bytes of chunks that all calls together may hold at once. If it is not 0, a
-  /// connection of version two announces BKRQSUP_GENL, and calls may have chunks of up to this size.
+  /// `bulk_budget`: the maximum number of bulk bytes that all calls together may hold at once; long calls have another
+  /// budget of this size. If it is not 0, the client announces BKRQSUP_GENL on a connection of version two, and calls
+  /// may have chunks of up to this size.
   static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
                                               UniqueFunction<void()> connected = {}, std::uint32_t bulk_budget = 0);
   virtual ~ReverseService() = default;

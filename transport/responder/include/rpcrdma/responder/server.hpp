@@ -20,8 +20,8 @@ namespace rpcrdma::transport {
 /// Parameters of a server's connections, and its limits.
 struct ServerOptions {
   ConnectionOptions connection;  ///< negotiated with each client
-  /// At a limit a new connection replaces the connection that has been idle longest; if none is idle, the new one is
-  /// rejected.
+  /// At a limit a new connection replaces one that has been idle for `idle_grace`; if there is none, the new connection
+  /// is rejected.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, over all its ports
   /// A connection without a call for this time is idle and may be evicted. Its client reconnects when it has a call.
@@ -30,7 +30,8 @@ struct ServerOptions {
   /// addresses and their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their
   /// own, a quarter as large but at least `max_chunk`.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// Largest Read chunk, long call, Write or Reply chunk that is served, in bytes; no RFC sets this limit.
+  /// The largest Read chunk or long call that is accepted, in bytes, and about the longest reply that is returned in a
+  /// Reply chunk; no RFC sets this limit.
   std::uint32_t max_chunk = (1u << 20) + 65536;
   /// The number of bytes of a long call that are pulled before the call is delivered, at least 8. The handler pulls the
   /// rest with pull_rest(). A long call with other Read chunks is always pulled completely.
@@ -38,17 +39,17 @@ struct ServerOptions {
   /// The maximum number of segments in one header. RFC 8267 section 6.4.2 asks for support of 16 segments in each of
   /// four chunks. [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
-  /// A connection is ended when the peer has answered no RDMA Read, or has accepted no Write and no Send, for this
-  /// long. Until then the connection may hold a part of the bulk budget.
+  /// A connection is ended when RDMA Reads, Writes or Sends to the peer are outstanding, and none has completed for
+  /// this long. Until then the connection may hold a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
-  /// Replaces progress_timeout while another connection, which holds no bulk memory itself, waits for memory that the
-  /// silent connection holds.
+  /// Replaces progress_timeout, if shorter, while another connection waits for bytes of a budget that the silent
+  /// connection holds.
   std::chrono::milliseconds pressed_timeout{2000};
 };
 
-/// One thread's share of the server. All objects that it names must outlive the Server. One thread runs each worker's
-/// io_context. Receives take up to an eighth of the pool; when this part is used up, clients are granted fewer credits
-/// than they request.
+/// One thread's share of the server. All objects that it names must outlive the Server. The io_context of each worker
+/// is run by one thread. Receives take up to about an eighth of the pool; as this part is used up, clients are granted
+/// fewer credits than they request.
 struct Worker {
   fabric::Fabric* fabric = nullptr;  ///< its io_context is the worker's event loop
   memory::Pool* pool = nullptr;      ///< a pool of that fabric
@@ -109,7 +110,8 @@ class RPCRDMA_EXPORT Server {
   /// first worker's thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
-  /// Totals since the start, over all workers.
+  /// Sums over all workers: totals since the start, but the present values of `connections`, `bulk_in_use` and
+  /// `receive_octets`.
   struct Counters {
     std::uint32_t connections = 0;       ///< the number of open connections
     std::uint64_t accepted = 0;          ///< connections accepted

@@ -25,11 +25,11 @@ namespace rpcrdma::wire {
 /// A Requester that serves reverse calls answers `unsupported_option` as a Responder does. answered_with() implements
 /// the column of the Responder.
 enum class WireError {
-  too_short = 1,      ///< shorter than the smallest header of its kind
+  too_short = 1,      ///< shorter than 16 bytes or, if it is not an RDMA_ERROR, than 28 bytes
   bad_version,        ///< a version that this receiver does not accept
   bad_procedure,      ///< rdma_proc is not a procedure of the version
   bad_chunks,         ///< truncated or garbled chunk lists, or an RDMA_NOMSG without chunks
-  too_many_segments,  ///< well-formed so far, but with more segments than the receiver accepts (the RFC sets no limit)
+  too_many_segments,  ///< well-formed so far, but with more segments or Write chunks than the receiver accepts
   xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
   obsolete_msgp,      ///< RDMA_MSGP (section 4.6.1)
   obsolete_done,      ///< RDMA_DONE (section 4.6.2)

@@ -33,7 +33,7 @@ enum class BackwardSupport : std::uint32_t {
 /// One characteristic and its value.
 struct Characteristic {
   std::uint32_t id = 0;
-  /// For the ids in CharacteristicId: the value as an integer; false is 0.
+  /// For the ids in CharacteristicId: the value as an integer; false is 0, true is 1.
   std::uint32_t value = 0;
   /// For other ids: the value without its pad, as it was received. Refers to the memory of the message.
   Octets data;

@@ -15,7 +15,7 @@ enum class OptionType : std::uint32_t { init = 1, request = 2, response = 3, upd
 struct InitOption {
   static constexpr OptionType kType = OptionType::init;
   CharacteristicList start;
-  Subset unchanging;  ///< the values in `start` that do not change as long as the connection lasts
+  Subset unchanging;  ///< positions in `start` of the values that do not change as long as the connection lasts
   friend bool operator==(const InitOption&, const InitOption&) = default;
 };
 
@@ -45,8 +45,8 @@ struct UpdateOption {
 };
 
 /// Decodes all of `option`, the content of an RDMA2_OPTIONAL. Fails with WireError::bad_option for malformed XDR, for
-/// an invalid value of a known characteristic, and for more than kMaxCharacteristics. In the result, values of unknown
-/// characteristics refer to the memory of `option`.
+/// an invalid value of a known characteristic, and for a list of more than kMaxCharacteristics. In the result, values
+/// of unknown characteristics refer to the memory of `option`.
 boost::system::result<void, WireError> decode(Octets option, InitOption& out);
 boost::system::result<void, WireError> decode(Octets option, RequestOption& out);
 boost::system::result<void, WireError> decode(Octets option, ResponseOption& out);
