@@ -3,8 +3,8 @@
 // negotiated), ended. The end of a batch of completions submits the work that was posted during the batch. A function
 // posted to the io_context submits all other work.
 // Ownership. A connection owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
-// Errors. A failed post aborts the connection; connection.hpp names the exceptions. At any end of the connection but
-// destroy(), the user receives one on_disconnected(), from the io_context, after the queue pair has been quiesced.
+// Errors. A failed post aborts the connection; connection.hpp names the exceptions. Unless destroy() ends the
+// connection, the user receives one on_disconnected(), from the io_context, after the queue pair has been quiesced.
 #include "rpcrdma/connection/connection.hpp"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ namespace rpcrdma::transport {
 /// Sends and answers the optional messages of a connection of version two, and exchanges characteristics. A Connection
 /// owns its Control.
 ///
-/// INIT_XCHAR and UPD_XCHAR have no answer. Such a message of this side is `unproven` until a later message of the peer
+/// INIT_XCHAR and UPD_XCHAR have no answer. One that this side has sent is `unproven` until a later message of the peer
 /// shows that it has arrived. At most one message is unproven, and at most one request awaits its answer: before an
 /// update that would follow an unproven message, this side sends an empty REQ_XCHAR and awaits the answer. So the peer
 /// needs two Receives for this side's messages, and two for the answers to its own messages: kReceives, in addition to

@@ -44,7 +44,8 @@ void Control::on_init(const wire::Header& header) {
   if (!take(ExchangeEvent::init, header.xid)) return;
   held_ = false;                                                  // the peer has receives for optional messages
   for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown characteristics are ignored
-  // The first size is the present size, before any request: the policy never asks for a smaller one.
+  // The limit of this side's Sends before any request counts as the first size: the policy never asks for a smaller
+  // one.
   growth_ = InlineGrowth(connection_.thresholds_.send, std::min(options_.max_send_size, wire::kMaxThreshold));
   watch_idleness();
   static constexpr std::array kReverseCalls{"unknown", "none", "without chunks", "all"};

@@ -2,7 +2,7 @@
 // Operation. One timer runs until the earliest deadline of all requests: waiting, in transit or empty. An answer does
 // not change the timer, since answers are fast and requests are rare.
 // Errors. A request past its deadline ends with deadline_exceeded. Its XID stays in use until the late answer arrives,
-// or until the peer is known to have received the request: then a Receive is free for the next message.
+// or until the peer is known to have received the request: then the peer has a Receive for the next message.
 #include <limits>
 
 #include "control.hpp"

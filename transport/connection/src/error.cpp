@@ -15,7 +15,8 @@ class TransportCategory final : public boost::system::error_category {
       case TransportError::unreachable: return "server could not be reached in time";
       case TransportError::peer_err_chunk: return "peer could not process the chunks (ERR_CHUNK)";
       case TransportError::peer_err_vers: return "peer does not support this RPC-over-RDMA version (ERR_VERS)";
-      case TransportError::bad_reply: return "peer's reply breaks the rules of data reduction";
+      case TransportError::bad_reply:
+        return "peer's reply does not match its call, or breaks the rules of data reduction";
       case TransportError::reply_too_long: return "reply fits neither inline nor in the provided chunks";
       case TransportError::call_too_long: return "call is too long";
       case TransportError::chunk_unreadable: return "peer's Read chunk could not be read";

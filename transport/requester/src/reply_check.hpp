@@ -8,7 +8,7 @@
 
 namespace rpcrdma::transport {
 
-/// What accept_reply() must know of the call.
+/// What accept_reply() needs in addition to the header of the reply.
 struct ReplyContext {
   const wire::Header* sent = nullptr;  ///< the header of the call, with the chunks that were offered
   std::span<const boost::container::small_vector<BufferRef, 1>> results;

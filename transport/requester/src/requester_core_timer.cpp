@@ -2,9 +2,9 @@
 // Operation. One timer serves all calls and is set to the earliest deadline. When it fires, every call is checked. The
 // end of a call does not change the timer, since deadlines are far away and calls are short.
 // Errors. A call past its deadline ends with deadline_exceeded, or with unreachable if it was never sent and there is
-// no connection. The connection is aborted, because only a new connection helps, if the server has been silent for
-// long, or if calls that were given up hold all credits. The same happens if the server does not release the memory of
-// a call that was given up.
+// no connection. If the peer has been silent for long when a call times out, or if calls that were given up hold all
+// credits, the connection is aborted, because only a new connection helps. The connection is also aborted if the peer
+// does not release the memory of a call that was given up.
 #include <algorithm>
 
 #include "requester_core.hpp"

@@ -8,8 +8,7 @@ namespace rpcrdma::transport {
 
 class CallSlot;
 
-/// Finds slots by XID: a hash table with open addressing, of fixed size, at least four times its largest number of
-/// entries.
+/// Finds slots by XID: a hash table with open addressing. Its size is fixed, with at least four places for each entry.
 class XidTable {
  public:
   explicit XidTable(std::uint32_t most)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A reply is planned completely before anything is written, so that a reply that does not fit is detected
-// first. Then its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d]. write_ahead() posts
-// Writes to the Reply chunk earlier. These Writes have no meaning to the client until the Send, and may be overwritten.
+// Operation. A reply is planned completely before anything is written: if it does not fit, nothing is written. The RDMA
+// Writes are posted next, and then the Send on the same queue [8166-3.4.6-d]. write_ahead() posts Writes to the Reply
+// chunk earlier. These Writes have no meaning to the client until the Send, and may be overwritten.
 // Ownership. The memory of the reply's items belongs to the CallHandler, which keeps it unchanged until the handler of
 // send() runs. The receive is reposted before the Send, because the reply permits the client's next call.
 // Errors. A reply that fits neither inline nor in the chunks becomes RDMA_ERROR. If a reply or an RDMA_ERROR cannot be

@@ -15,9 +15,9 @@ struct CallFingerprint {
   bool operator==(const CallFingerprint&) const = default;
 };
 
-/// Remembers calls whose chunks broke their connection. When the client sends such a call again, it is answered by
-/// ERR_CHUNK; otherwise it would break every connection [8166-4.5.3-a]. Shared by the threads of a server. Usually no
-/// call is remembered, and a look-up then takes no lock.
+/// Remembers calls whose chunks broke their connection. If the client sends one of them again, the server answers it
+/// with ERR_CHUNK; otherwise the call would break every connection [8166-4.5.3-a]. Shared by the threads of a server.
+/// Usually no call is remembered, and a look-up then takes no lock.
 class FaultyCalls {
  public:
   bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }

@@ -8,7 +8,7 @@
 
 namespace rpcrdma::transport {
 
-/// What a listener's connections count, on the threads of all workers; see ListenerCounters.
+/// The counters of a listener (see ListenerCounters). The threads of all workers update them.
 struct ListenerCounts {
   std::size_t index = 0;  ///< the place of the listener in Server::listeners()
   std::atomic<std::uint32_t> connections{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Listeners and the count of connections belong to the first worker's thread. That thread admits connection
-// requests, and passes them to the workers in turn.
+// requests, and passes them to the workers round-robin.
 // Ownership. The functions that are posted between threads share the state, which ~Server empties.
 // Errors. A connection beyond a limit replaces a connection that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>
@@ -94,7 +94,9 @@ void ServerState::on_request(Arrival arrival) {
 void ServerState::refuse(Arrival arrival) {
   arrival.listener->refused.fetch_add(1, std::memory_order_relaxed);
   log.about(arrival.request->info().subject(), &refusals)
-      .info("connection rejected: a limit of connections is reached and none is idle, or the server is shutting down");
+      .info(
+          "connection rejected: a limit of connections is reached and no connection is idle, or the server is shutting "
+          "down");
   workers.front()->fabric().reject(std::move(arrival.request), {});
 }
 

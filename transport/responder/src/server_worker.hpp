@@ -15,7 +15,7 @@ namespace rpcrdma::transport {
 /// One thread's share of a server. Used on that thread; the constructor and the counters, on any thread.
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
-  /// `left` runs on this worker's thread when an accepted connection has ended.
+  /// `left` runs on this worker's thread when an admitted connection has ended or could not be accepted.
   ServerWorker(const Worker& worker, const ServerOptions& options, FaultyCalls& faulty_calls, Log log,
                UniqueFunction<void(const boost::asio::ip::address&)> left);
   ~ServerWorker();

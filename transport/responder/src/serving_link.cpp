@@ -76,8 +76,8 @@ const std::shared_ptr<ReverseRequester>& ServingLink::reverse() {
   return reverse_;
 }
 
-/// The number of entries is bounded by the number of procedures that the layer above serves. The first entry is that of
-/// the last call, as the next call is likely to be one of the same procedure.
+/// procedures_ has at most one entry for each procedure that the layer above serves. The first entry is that of the
+/// last call, as the next call is likely to be one of the same procedure.
 void ServingLink::count(const CallStatistics& procedure) {
   if (procedures_.empty() || procedures_.front().first != &procedure) {
     auto same = std::ranges::find(procedures_, &procedure, &ProcedureCount::first);

@@ -7,8 +7,8 @@
 
 namespace rpcrdma {
 
-/// Holds one T for all connections of a peer address (without the port). The T exists as long as a connection refers to
-/// it. Used on one thread.
+/// Holds one T for each peer address (without the port) that has connections. A T exists as long as a connection refers
+/// to it. Used on one thread.
 template <class T>
 class PeerTable {
   struct Entry {

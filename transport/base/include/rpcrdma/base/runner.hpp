@@ -42,8 +42,8 @@ class RPCRDMA_EXPORT Runner {
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
 
   /// Whether the thread yields the CPU before its first poll. True after several polls in a row found work directly
-  /// after a yield, as happens when the peer runs on the same CPU. Work that is already there then waits until the
-  /// yield returns.
+  /// after a yield, as happens when the peer runs on the same CPU. If true, work that is ready waits until the yield
+  /// returns.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:

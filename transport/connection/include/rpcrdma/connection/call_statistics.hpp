@@ -24,7 +24,7 @@ struct ProcedureName {
 };
 
 /// What the transport counts about the calls of one procedure, on the side of the responder or of the requester. Used
-/// on one thread; the copies of several threads may be added.
+/// on one thread; the statistics of several threads may be added.
 struct CallStatistics {
   ProcedureName procedure;  ///< set by the layer above
   /// The time of answered calls in nanoseconds: see IncomingCall::measure() and Call::statistics.
@@ -34,7 +34,7 @@ struct CallStatistics {
 
   /// The number of calls.
   std::uint64_t calls() const noexcept { return call_size.count(); }
-  /// The number of calls without chunks. Calls over TCP have none.
+  /// The number of calls without chunks. Calls over TCP have no chunks.
   std::uint64_t inline_calls() const noexcept { return kinds[0]; }
   /// The number of calls with a chunk of `kind`, and perhaps with others.
   std::uint64_t calls_with(ChunkKinds kind) const noexcept {

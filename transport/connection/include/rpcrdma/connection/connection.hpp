@@ -81,7 +81,7 @@ struct ConnectionSetup {
   ConnectionOptions options;
   std::uint32_t max_segments = 256;  ///< the most segments in a received header
   std::uint32_t chunk_work = 256;    ///< send credits in addition to one Send for each call credit
-  Log log;                           ///< the connection gives its lines a subject
+  Log log;                           ///< the connection becomes the subject of the lines
   /// Shared by the connections of a thread; outlives them. Null: no bound.
   PeerLogLimits* log_limits = nullptr;
   /// Bounds the receives of all connections that share it; must outlive them. Null: no bound common to connections.

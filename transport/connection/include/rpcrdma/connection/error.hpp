@@ -9,10 +9,10 @@ namespace rpcrdma::transport {
 /// chunk_unreadable, `retry` for too_many_connections, and `give_up` for all others.
 enum class TransportError {
   connection_lost = 1,   ///< the connection ended, and the call is not sent again
-  unreachable,           ///< no connection could be made before the deadline
+  unreachable,           ///< the call was never sent, and there was no connection at its deadline
   peer_err_chunk,        ///< the peer answered with RDMA_ERROR, ERR_CHUNK (RFC 8166 section 4.5.2)
   peer_err_vers,         ///< the peer answered with RDMA_ERROR, ERR_VERS (section 4.5.1)
-  bad_reply,             ///< the reply breaks the rules of reduction (section 6.1)
+  bad_reply,             ///< the reply does not match its call, or breaks the rules of reduction (section 6.1)
   reply_too_long,        ///< the reply fits neither inline nor in the chunks provided (section 4.5.3)
   call_too_long,         ///< the call is longer than this transport can send
   chunk_unreadable,      ///< a Read chunk could not be pulled

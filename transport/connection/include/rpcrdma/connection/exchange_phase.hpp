@@ -10,7 +10,7 @@ namespace rpcrdma::transport {
 /// The phases of the exchange, by the messages that this side has sent and received.
 enum class ExchangePhase : std::uint8_t {
   off,          ///< the version is one, or the exchange is switched off
-  negotiating,  ///< version two is not agreed yet; nothing has been announced
+  negotiating,  ///< neither side has announced its characteristics
   heard,        ///< only the peer has announced its characteristics
   announced,    ///< only this side has announced its characteristics
   active,       ///< both sides have announced their characteristics

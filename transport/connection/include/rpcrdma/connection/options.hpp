@@ -37,7 +37,7 @@ struct CharacteristicOptions {
   /// Ask the peer for larger Receives when many calls are too long for its present Receives, and for the first size
   /// when no call needs a larger one (connection/inline_growth.hpp).
   bool adaptive = true;
-  /// Time limit for the answer to a request, which otherwise ends with BaseError::deadline_exceeded.
+  /// A request that is not answered within this time ends with BaseError::deadline_exceeded.
   std::chrono::milliseconds request_timeout{10000};
   /// With `adaptive`: a client that has made no call for this time asks the server for Receives of the first size.
   std::chrono::milliseconds idle_shrink{30000};

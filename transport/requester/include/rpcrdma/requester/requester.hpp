@@ -40,7 +40,7 @@ class RPCRDMA_EXPORT Call {
   /// access memory of this call any more.
   virtual void done(error_code status, const Payload* reply) noexcept = 0;
 
-  std::uint32_t xid = 0;  ///< unique among the calls in flight; Requester::next_xid() returns such an XID
+  std::uint32_t xid = 0;  ///< unique among the calls in flight, for example from Requester::next_xid()
   /// The largest possible reply payload in bytes, without the items that `results` receives (RFC 8166 section 4.3.3).
   std::uint32_t max_reply = 1024;
   /// Memory for DDP-eligible results: for each possible result a list of registered buffers.
@@ -80,8 +80,8 @@ class RPCRDMA_EXPORT Requester {
  public:
   virtual ~Requester() = default;
 
-  /// Queues `call`, in order, and sends it as soon as there are a credit and a connection. A client sends calls whose
-  /// connection is lost again, with the same XID, on the next connection, until their deadline
+  /// Queues `call`, in order, and sends it as soon as there are a credit and a connection. After the loss of a
+  /// connection, a client sends its calls again with the same XID on the next connection, until their deadline
   /// (BaseError::deadline_exceeded). done() never runs inside submit().
   virtual void submit(Call& call) = 0;
   /// Ends `call` early: invalidates the memory that the call exposes, then runs done(BaseError::cancelled), but not

@@ -98,8 +98,8 @@ struct WorkerReport {
 /// report(), may be called from any thread.
 class RPCRDMA_EXPORT Server {
  public:
-  /// `workers` must not be empty. The listeners belong to the first worker; connections are assigned to all workers in
-  /// turn.
+  /// `workers` must not be empty. The listeners belong to the first worker; connections are assigned to all workers
+  /// round-robin.
   static std::unique_ptr<Server> make(const std::vector<Worker>& workers, ServerOptions options, Log log);
   /// Destroy the server only after close() has completed, or when no worker thread runs any more.
   virtual ~Server() = default;
