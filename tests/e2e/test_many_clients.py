@@ -12,7 +12,7 @@ from kit.trees import differences, make_tree
 from kit.waiting import DEADLINE_S, scaled, wait_until
 
 REPLY_SIZE = 20  # of an MPA Reply without private data
-OF_ONE_ADDRESS = 200  # client addresses that differ only in the last byte
+OF_ONE_PREFIX = 200  # client addresses that differ only in the last byte
 
 
 class ManyClients(Case):
@@ -42,7 +42,7 @@ class ManyClients(Case):
     def join(self, server, number):
         """A connection without calls, from an address of its own."""
         host, port = server.address.rsplit(":", 1)
-        source = f"127.0.{number // OF_ONE_ADDRESS}.{number % OF_ONE_ADDRESS + 1}"
+        source = f"127.0.{number // OF_ONE_PREFIX}.{number % OF_ONE_PREFIX + 1}"
         peer = socket.create_connection((host, int(port)), timeout=DEADLINE_S, source_address=(source, 0))
         self.addCleanup(peer.close)
         peer.sendall(mpa_request(flags=0, revision=1))

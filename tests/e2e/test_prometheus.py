@@ -26,7 +26,7 @@ from kit.waiting import DEADLINE_S, scaled, wait_until
 
 SIZE = 3_000_000
 PEERS = 4
-OF_ONE_ADDRESS = 200  # client addresses that differ only in the last byte
+OF_ONE_PREFIX = 200  # client addresses that differ only in the last byte
 HOSTILE = (b'quote"', b"line\nfeed", b"back\\slash", b"{brace}=", b"high\xff\xfe\x80", b"control\x01\x7f", b'"} 1\nforged_total 7\n')
 
 
@@ -289,7 +289,7 @@ class Labels(Case):
         before = scrape(server)
         count = scaled(1000, 1000, 50)
         for number in range(1, count):
-            self.hostile_calls(server, number, f"127.0.{number // OF_ONE_ADDRESS + 1}.{number % OF_ONE_ADDRESS + 1}")
+            self.hostile_calls(server, number, f"127.0.{number // OF_ONE_PREFIX + 1}.{number % OF_ONE_PREFIX + 1}")
         wait_until(lambda: sum_of(scrape(server), "rpcrdma_calls_total") == 3 * count, "a new report")
         after = scrape(server)
         self.assertEqual(sum_of(after, "rpcrdma_connections"), count)

@@ -111,6 +111,7 @@ void Report::add(const rpc::TcpServer::Counters& more) noexcept {
   sum.connections += more.connections;
   sum.accepted += more.accepted;
   sum.refused += more.refused;
+  sum.failed += more.failed;
   sum.calls += more.calls;
 }
 
