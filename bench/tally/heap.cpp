@@ -12,7 +12,7 @@ void count() noexcept { rpcrdma::tally::here().allocations.fetch_add(1, std::mem
 
 }  // namespace
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef RPCRDMA_SANITIZED
 
 // Declared in sanitizer/allocator_interface.h, which some compilers' packages lack.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),

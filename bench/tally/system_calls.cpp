@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Replaces the C library's wrappers of the system calls that are counted. Left out with a sanitizer,
 // which replaces them itself.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef RPCRDMA_SANITIZED
 
 #include <poll.h>
 #include <sched.h>

@@ -7,14 +7,17 @@ build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
 demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
 bench_peers=(nfs-ganesha nfs-ganesha-vfs libnfs-dev)  # peers of rpcrdma-bench, used if they are installed
-test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
-  mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz strace tmux chromium prometheus)
+# The sanitizers of Clang compile twice as fast as those of GCC; llvm-symbolizer names the functions in their reports.
+sanitizer_packages=(clang libclang-rt-14-dev llvm lld)
+test_packages=("${build_packages[@]}" "${sanitizer_packages[@]}" git make tshark tcpdump iproute2 procps clang-format
+  libnfs-utils nfs-common rpcbind mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz
+  strace tmux chromium prometheus)
 # Programs that the suites run in the virtual machines.
 vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)
 vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup bpftrace binutils)
 package_packages=("${build_packages[@]}" git build-essential debhelper dpkg-dev lintian mmdebstrap)
-fuzz_packages=("${build_packages[@]}" clang libclang-rt-14-dev)
+fuzz_packages=("${build_packages[@]}" "${sanitizer_packages[@]}")
 tidy_packages=("${build_packages[@]}" git clang-tidy)
 
 # missing_packages NAME... prints the packages that are not installed.

@@ -41,7 +41,7 @@ run_suite() {
   shift 2
   log=$(mktemp)
   local launcher=()
-  # The thread sanitizer of GCC 12 fails with wide address randomization.
+  # The thread sanitizer of Clang 14 fails with wide address randomization.
   if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
   "${launcher[@]}" ctest --preset "$preset" --stop-time "$(date -d "+$(suite_limit_s) seconds" +%H:%M:%S)" "$@" \
     >"$log" 2>&1 || status=$?

@@ -46,7 +46,7 @@ Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const L
 
 bool filters_system_calls() noexcept {
 #ifdef RPCRDMA_SANITIZED
-  return false;
+  return false;  // the run-time libraries of the sanitizers make other system calls, such as ptrace()
 #else
   return true;
 #endif

@@ -238,7 +238,6 @@ bool Service::receive(rpc_msg* message) {
 
 /// Waits for a moment while a call is arriving. If the call arrives in time, the program need not call poll() for it.
 void Service::run_until_ready() {
-  using Clock = std::chrono::steady_clock;
   const std::chrono::microseconds moment(loop_polling.mode == Polling::Mode::off ? 0 : 20);
   std::optional<Clock::time_point> last;
   for (unsigned events = 0; ready_.empty() && events < kMostEvents;) {

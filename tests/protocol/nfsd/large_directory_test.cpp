@@ -11,7 +11,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef RPCRDMA_SANITIZED
 constexpr int kEntries = 10'000;
 #else
 constexpr int kEntries = 100'000;

@@ -15,7 +15,7 @@ std::uint64_t copied_octets() noexcept { return copied; }
 
 }  // namespace rpcrdma::test
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef RPCRDMA_SANITIZED
 
 // Assembly, because the compiler could turn a loop into a call of the function itself.
 extern "C" {

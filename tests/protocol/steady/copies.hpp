@@ -5,7 +5,7 @@
 namespace rpcrdma::test {
 
 /// False in a build with a sanitizer: the sanitizer replaces memcpy() and memmove(), so copied_octets() counts nothing.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef RPCRDMA_SANITIZED
 inline constexpr bool kCopiesAreCounted = false;
 #else
 inline constexpr bool kCopiesAreCounted = true;

@@ -256,7 +256,9 @@ TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
       {writing(400, Stable::file_sync), setting},
       {setting, writing(500, Stable::file_sync)},
   };
-  for (const auto& [first, second] : cases) {
+  for (const auto& both : cases) {
+    const auto& first = both.first;
+    const auto& second = both.second;
     std::promise<void> at_work;
     Flushes failing;
     failing.fail_with = EIO;

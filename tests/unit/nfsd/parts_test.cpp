@@ -195,8 +195,8 @@ TEST(IoPool, WakesTheThreadThatBecameIdleLast) {
 }
 
 TEST(IoPool, UsesAllThreads) {
-  IoPool pool(4, HandleSecret{});
   std::latch together(4);
+  IoPool pool(4, HandleSecret{});  // destroyed first: waits for the jobs
   for (int i = 0; i < 4; ++i) pool.submit([&together](const HandleCodec&) { together.arrive_and_wait(); });
   together.wait();
 }

@@ -56,6 +56,10 @@ template <class H, class P>
 concept PlainHandler = std::invocable<H&, const typename P::Args&> ||
     std::invocable<H&, const typename P::Args&, Scratch&> ||
     (std::same_as<typename P::Args, rpc::Void>&& std::invocable<H&>);
+/// A concept, because a disjunction of constraints does not look at the second one if the first holds: a generic lambda
+/// for a ServerCall<P> need not compile with other arguments.
+template <class H, class P>
+concept Handler = CallHandler<H, P> || PlainHandler<H, P>;
 
 /// Logs `thrown`, an exception of the handler of `procedure`, which served the call `about`.
 RPCRDMA_EXPORT void report(const Log& log, const LogSubject& about, const rpc::ProcedureInfo& procedure,
@@ -66,7 +70,7 @@ template <rpc::Procedure P, class H>
 class Served {
  public:
   static_assert(
-      CallHandler<H, P> || PlainHandler<H, P>,
+      Handler<H, P>,
       "a handler is Result(const Args&), Result(const Args&, rpcrdma::Scratch&), void(rpcrdma::ServerCall<P>), "
       "or rpcrdma::awaitable<void>(rpcrdma::ServerCall<P>)");
 
