@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
@@ -12,6 +13,16 @@ from kit.namespace import Namespace, missing_tools
 from kit.waiting import DEADLINE_S
 
 PROGRAM = str(0x20004d33)
+# Answers the first call on port 111 with a list that ends after the version of its first entry.
+TRUNCATED = f"""
+import socket, struct
+listener = socket.create_server(("127.0.0.1", 111))
+print("ready", flush=True)
+peer = listener.accept()[0]
+xid = peer.recv(4096)[4:8]
+peer.sendall(struct.pack(">I4s8I", 1 << 31 | 36, xid, 1, 0, 0, 0, 0, 1, {PROGRAM}, 1))
+peer.recv(1)
+"""
 
 
 def program(name):
@@ -69,6 +80,16 @@ class Calc(Case):
         # libtirpc's own clnt_create() leaks here.
         done = self.space.run("env", "ASAN_OPTIONS=detect_leaks=0", program("calc-client"), "127.0.0.1", "multiply", "1", "2")
         self.assertEqual((done.returncode, done.stderr), (1, "127.0.0.1: RPC: Program not registered\n"))
+
+    def test_rpcbind_answers_with_a_truncated_list(self):
+        fake = subprocess.Popen([*self.space.prefix(), sys.executable, "-c", TRUNCATED], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, text=True)
+        self.space.processes.append(fake)
+        self.addCleanup(fake.stdout.close)
+        self.assertEqual(fake.stdout.readline(), "ready\n")
+        done = self.client("--rdma", "127.0.0.1", "multiply", "1", "2")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (1, "", "127.0.0.1: RPC: Port mapper failure - Can't decode result\n"))
 
     def test_tcp_and_rdma_beside_each_other(self):
         self.space.start_rpcbind()

@@ -142,7 +142,8 @@ std::optional<std::uint16_t> ask_rpcbind(const address& host, rpcprog_t program,
   const clnt_stat status = clnt_call(client, RPCBPROC_DUMP, no_results, nullptr, decode, &entries, limit);
   rpc_err error{};
   clnt_geterr(client, &error);
-  const auto port = find_port(entries, program, version, netid_of(host));
+  // An entry of a truncated reply may lack its strings.
+  const auto port = status == RPC_SUCCESS ? find_port(entries, program, version, netid_of(host)) : std::nullopt;
   clnt_freeres(client, decode, &entries);
   auth_destroy(client->cl_auth);
   clnt_destroy(client);
