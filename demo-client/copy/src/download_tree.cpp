@@ -120,6 +120,7 @@ class DownloadTree : TreeWalk {
     const Result<LocalDirectory> to = parent.make_child(name, mode | kOwnerModes);
     if (!to) co_return problem(path, to.error());
     co_await contents(from.handle, *to, path, depth);
+    if (fatal_) co_return;
     const SetAttributes final{
         .mode = mode, .atime = SetTime::to(from.attributes.atime), .mtime = SetTime::to(from.attributes.mtime)};
     const Result<void> set = set_attributes(to->descriptor(), final);

@@ -2,6 +2,7 @@
 // Trees from hostile servers.
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -236,6 +237,16 @@ TEST_F(TreeTest, APageWithoutProgressIsAnError) {
   EXPECT_TRUE(download());
   ASSERT_EQ(problems_.list.size(), 1u);
   EXPECT_EQ(problems_.list.begin()->second, ClientError::malformed_reply);
+}
+
+// A directory without some of its files must not look like a copy.
+TEST_F(TreeTest, AFatalErrorLeavesTheTimesOfADirectoryUnset) {
+  listings_[kRoot].add("folder", 1, NF3DIR, kFolder);
+  listings_[kFolder].add_bare("file", 1);
+  EXPECT_FALSE(download()) << "the server has no LOOKUP";
+  struct stat found {};
+  ASSERT_EQ(::stat((folder_ / "into/folder").c_str(), &found), 0);
+  EXPECT_NE(found.st_mtime, 0) << "the time in the listing";
 }
 
 TEST_F(TreeTest, RemovingFilesThatReappearEnds) {
