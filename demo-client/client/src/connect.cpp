@@ -65,6 +65,11 @@ asio::awaitable<void> add_links(Client::Impl& impl) {
   }
 }
 
+error_code check(const ClientOptions& options) noexcept {
+  if (options.uid.has_value() == options.gid.has_value()) return {};
+  return make_error_code(boost::system::errc::invalid_argument);
+}
+
 asio::awaitable<void> attempt(Attempts& all, std::size_t index, Client::Impl& impl) {
   const Result<void> answered = co_await knock(impl);
   if (!all[index].client) co_return;  // another address has answered first
@@ -96,6 +101,7 @@ Task<std::vector<fabric::Endpoint>> resolve(asio::io_context& context, const std
 
 Task<std::unique_ptr<Client>> Client::connect(asio::io_context& context, std::string host, std::uint16_t port,
                                               ClientOptions options) {
+  if (const error_code wrong = check(options)) co_return wrong;
   const Result<std::vector<fabric::Endpoint>> endpoints = co_await resolve(context, host, port);
   if (!endpoints) co_return endpoints.error();
   Attempts attempts;
@@ -125,6 +131,7 @@ Task<std::unique_ptr<Client>> Client::connect(asio::io_context& context, std::st
 
 Task<std::unique_ptr<Client>> Client::connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                    ClientOptions options) {
+  if (const error_code wrong = check(options)) co_return wrong;
   std::unique_ptr<Client> client(new Client(std::make_unique<Impl>(std::move(fabric), server, std::move(options))));
   const Result<void> answered = co_await knock(*client->impl_);
   if (!answered) co_return answered.error();

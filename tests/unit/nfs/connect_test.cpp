@@ -55,5 +55,23 @@ TEST(Connect, AServerThatRejectsIsTriedUntilTheTimeout) {
   test::run_ready(context);
 }
 
+TEST(Connect, UidAndGidGoTogether) {
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network(context);
+  for (const bool uid : {false, true}) {
+    ClientOptions options;
+    (uid ? options.uid : options.gid) = 7;
+    error_code over_a_fabric, to_a_host;
+    const fabric::Endpoint nobody(boost::asio::ip::make_address("127.0.0.1"), 1);
+    start(context.get_executor(), Client::connect_over(network.make_fabric("client"), nobody, options),
+          [&](error_code status, const auto&) { over_a_fabric = status; });
+    start(context.get_executor(), Client::connect(context, "127.0.0.1", 1, options),
+          [&](error_code status, const auto&) { to_a_host = status; });
+    ASSERT_TRUE(test::run_until(context, [&] { return over_a_fabric && to_a_host; }));
+    EXPECT_EQ(over_a_fabric, boost::system::errc::invalid_argument) << over_a_fabric.message();
+    EXPECT_EQ(to_a_host, boost::system::errc::invalid_argument) << to_a_host.message();
+  }
+}
+
 }  // namespace
 }  // namespace rpcrdma::nfs

@@ -33,8 +33,8 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60000};  ///< for each call with its retries, reconnecting included
   /// How long connect() and connect_over() try a server that cannot be reached; never longer than `timeout`.
   std::chrono::milliseconds first_connect{10000};
-  std::optional<std::uint32_t> uid;  ///< with `gid`: the ids in AUTH_SYS; if either is absent, those of the process
-  std::optional<std::uint32_t> gid;
+  /// The ids in AUTH_SYS; if both are absent, those of the process. If only one is set, connecting fails with EINVAL.
+  std::optional<std::uint32_t> uid, gid;
   std::optional<std::uint16_t> mount_port;             ///< calls MOUNT over TCP at this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
   /// The number of connections to the server. READs and WRITEs rotate through them; all other calls use the first one.
