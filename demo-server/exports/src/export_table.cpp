@@ -32,12 +32,14 @@ const ExportPtr& find_in(const ExportList& exports, std::string_view name) noexc
   return first(exports, [name](const Export& e) { return e.name == name; });
 }
 
-/// True if an export has the name of `spec`, or the identifier of that name.
-bool is_taken(const ExportList& exports, const ExportSpec& spec) noexcept {
-  return find_in(exports, spec.name) != nullptr || find_in(exports, export_id_of(spec.name)) != nullptr;
+/// Refuses `spec` if an export has its name, or the identifier of that name.
+Checked<void> check_name(const ExportList& exports, const ExportSpec& spec) {
+  const ExportPtr& same = find_in(exports, export_id_of(spec.name));
+  if (same == nullptr) return {};
+  if (same->name == spec.name) return Refusal{fmt::format("{}: two exports are named {}", spec.origin, spec.name)};
+  return Refusal{fmt::format("{}: exports {} and {} have the same identifier, a hash of the name: rename one",
+                             spec.origin, same->name, spec.name)};
 }
-
-Refusal taken(const ExportSpec& spec) { return {fmt::format("{}: two exports are named {}", spec.origin, spec.name)}; }
 
 /// Identifies the directory by its path and inode: another directory may later be mounted at the path, or replace it.
 std::string source_of(const ExportSpec& spec) {
@@ -85,7 +87,7 @@ Checked<void> ExportTable::replace(std::span<const ExportSpec> specs, const std:
                                    const Log& log) {
   auto fresh = std::make_shared<ExportList>();
   for (const ExportSpec& spec : specs) {
-    if (is_taken(*fresh, spec)) return taken(spec);
+    if (const auto free = check_name(*fresh, spec); !free) return free.error();
     auto made = open(spec, state_dir, log);
     if (!made) return made.error();
     fresh->push_back(std::move(*made));
@@ -102,7 +104,7 @@ Checked<void> ExportTable::replace(std::span<const ExportSpec> specs, const std:
 
 Checked<void> ExportTable::add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log) {
   const auto before = all();
-  if (is_taken(*before, spec)) return taken(spec);
+  if (const auto free = check_name(*before, spec); !free) return free.error();
   auto made = open(spec, state_dir, log);
   if (!made) return made.error();
   auto fresh = std::make_shared<ExportList>(*before);

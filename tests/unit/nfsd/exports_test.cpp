@@ -247,6 +247,17 @@ TEST(ExportTable, NamesAreUnique) {
   EXPECT_EQ(table.find(std::string_view("/c")), nullptr);
 }
 
+// A handle refers to an export by a hash of its name.
+TEST(ExportTable, NamesWithOneIdentifier) {
+  ASSERT_EQ(export_id_of("/ahfgnn"), export_id_of("/bkalca"));
+  ExportTable table(1u << 20);
+  EXPECT_TRUE(table.add(parsed("memory:/ahfgnn"), {}, Log{}));
+  const auto other = table.add(parsed("memory:/bkalca"), {}, Log{});
+  ASSERT_FALSE(other);
+  for (const char* name : {"/ahfgnn", "/bkalca"}) EXPECT_NE(other.error().text.find(name), std::string::npos) << name;
+  EXPECT_EQ(other.error().text.find("two exports are named"), std::string::npos);
+}
+
 class Replace : public ::testing::Test {
  protected:
   bool replace(std::initializer_list<std::string> texts) {
