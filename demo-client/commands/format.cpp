@@ -96,9 +96,10 @@ std::size_t printable_character(std::string_view text) noexcept {
   if (size == 0 || size > text.size()) return 0;
   for (std::size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xc0u) != 0x80) return 0;
-  // Excludes smaller second bytes, which belong to control characters and overlong encodings.
+  // Other second bytes belong to control characters, overlong encodings, surrogates and code points above U+10FFFF.
   const unsigned least = first == 0xc2 || first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  return byte(1) < least ? 0 : size;
+  const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  return byte(1) < least || byte(1) > most ? 0 : size;
 }
 
 }  // namespace

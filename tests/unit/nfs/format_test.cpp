@@ -78,6 +78,9 @@ TEST_F(Format, NonAsciiControlCharactersAreEscaped) {
       << "alone";
   EXPECT_EQ(printable("\xe0\x82\x9b \xf0\x80\x82\x9b", true), "\\xe0\\x82\\x9b \\xf0\\x80\\x82\\x9b")
       << "encoded in too many bytes";
+  EXPECT_EQ(printable("\xed\xa0\x80 \xed\x9f\xbf", true), "\\xed\\xa0\\x80 \xed\x9f\xbf") << "a surrogate";
+  EXPECT_EQ(printable("\xf4\x90\x80\x80 \xf4\x8f\xbf\xbf", true), "\\xf4\\x90\\x80\\x80 \xf4\x8f\xbf\xbf")
+      << "above U+10FFFF";
   EXPECT_EQ(printable("\xe2\x82", true), "\\xe2\\x82") << "cut off";
   EXPECT_EQ(printable("\xc3(\x9b", true), "\\xc3(\\x9b");
   EXPECT_EQ(printable("\xc2\x9b", false), "\xc2\x9b");
