@@ -66,6 +66,7 @@ std::optional<Procedure> Plan::remember(Side side, const Frame& frame) {
   if (found == calls_.end()) return std::nullopt;
   const Procedure procedure = found->second;
   calls_.erase(found);
+  std::erase(order_, rpc.xid);
   return procedure;
 }
 

@@ -45,7 +45,7 @@ class Plan {
   bool takes_turn(std::size_t index);
   std::optional<Procedure> remember(Side side, const Frame& frame);
 
-  static constexpr std::size_t kMaxCalls = 4096;  // an unanswered call is forgotten after this many later calls
+  static constexpr std::size_t kMaxCalls = 4096;  // of more unanswered calls the oldest is forgotten
 
   Director& director_;
   std::uint32_t connection_;
@@ -55,7 +55,7 @@ class Plan {
   std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it has matched
   std::vector<Turn> turns_;                         // the state of each rule on this connection
   std::unordered_map<std::uint32_t, Procedure> calls_;
-  std::deque<std::uint32_t> order_;  // XIDs of the latest calls, answered or not, oldest first
+  std::deque<std::uint32_t> order_;  // the XIDs in calls_, oldest first
 };
 
 }  // namespace rpcrdma::proxy

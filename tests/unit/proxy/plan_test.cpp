@@ -116,6 +116,20 @@ TEST(Plan, RemembersABoundedNumberOfCalls) {
   EXPECT_FALSE(plan.judge(Side::to_client, reply_of(99999)).empty());
 }
 
+TEST(Plan, AnsweredCallsDoNotReplaceACallWithoutReply) {
+  Director director = director_of({"drop-reply any 2", "drop-reply any 3"});
+  Plan plan(director, 1);
+  const auto answered = [&](std::uint32_t xid, std::uint32_t procedure) {
+    plan.judge(Side::to_server, call_of(xid, procedure));
+    return !plan.judge(Side::to_client, reply_of(xid)).empty();
+  };
+  EXPECT_FALSE(answered(2, 9));
+  for (const std::uint32_t xid : {1u, 2u}) plan.judge(Side::to_server, call_of(xid, 9));
+  for (std::uint32_t xid = 3; xid < 10000; ++xid) EXPECT_FALSE(answered(xid, 1));
+  EXPECT_FALSE(plan.judge(Side::to_client, reply_of(1)).empty());
+  EXPECT_FALSE(plan.judge(Side::to_client, reply_of(2)).empty()) << "a later call has the XID of an answered one";
+}
+
 std::string text_of(std::uint64_t seed, std::uint32_t connection) {
   std::string out;
   for (const Rule& rule : random_rules({}, seed, connection)) out += to_text(rule) + "\n";
