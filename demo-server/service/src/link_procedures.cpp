@@ -27,13 +27,14 @@ void NfsService::Procedures::readlink(ReadlinkCall call) {
   auto taken = take(call, call.args().symlink, Effect::reads);
   if (!taken) return call.reply(failed<nfs3::Readlink>(taken.error()));
   const Target& target = (*taken)->target;
-  run(target, [call = std::move(call), transfer = std::move(*taken)](const HandleCodec&) mutable {
-    ReadlinkResult found = transfer->target.fs().read_link(transfer->target.node);
-    READLINK3res result = result_of(found, transfer->target);
-    transfer->path = std::move(found.target);
-    if (found.status == Status::ok) result.READLINK3res_u.resok.data.set_text(transfer->path);
-    call.reply(result, [transfer = std::move(transfer)](error_code) {});
-  });
+  const auto work = [](ReadlinkCall& asked, TransferPtr& held, const HandleCodec&) {
+    ReadlinkResult found = held->target.fs().read_link(held->target.node);
+    READLINK3res result = result_of(found, held->target);
+    held->path = std::move(found.target);
+    if (found.status == Status::ok) result.READLINK3res_u.resok.data.set_text(held->path);
+    asked.reply(result, [transfer = std::move(held)](error_code) {});
+  };
+  run(target, answering(std::move(call), std::move(*taken), work));
 }
 
 void NfsService::Procedures::symlink(SymlinkCall call) {
@@ -73,14 +74,15 @@ void NfsService::Procedures::fetch_symlink(SymlinkCall call, TransferPtr transfe
 
 void NfsService::Procedures::make_symlink(SymlinkCall call, TransferPtr transfer, std::string_view path) {
   const Target& target = transfer->target;
-  run(target, [this, call = std::move(call), transfer = std::move(transfer), path](const HandleCodec& codec) mutable {
-    const auto asked = request(call, transfer->target, transfer->caller, codec);
+  const auto work = [this, path](SymlinkCall& taken, TransferPtr& held, const HandleCodec& codec) {
+    const auto asked = request(taken, held->target, held->caller, codec);
     const NodeResult made = asked.fs().make_symlink(asked.caller, asked.target.node, asked.args.where.name.view(), path,
                                                     from_wire(asked.args.symlink.symlink_attributes));
     SYMLINK3res result = failed<nfs3::Symlink>(made.status);
     fill_new(asked, made, result.SYMLINK3res_u.resok, result.SYMLINK3res_u.resfail);
-    call.reply(result, [transfer = std::move(transfer)](error_code) {});
-  });
+    taken.reply(result, [transfer = std::move(held)](error_code) {});
+  };
+  run(target, answering(std::move(call), std::move(transfer), work));
 }
 
 void NfsService::Procedures::add_link_procedures(rpc::Dispatcher& dispatcher) {

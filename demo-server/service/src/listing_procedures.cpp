@@ -163,11 +163,12 @@ void NfsService::Procedures::list(rpc::ServerCall<P> call) {
     if (!buffer) return resumed.reply(failed<P>(Status::jukebox));
     transfer->buffer = std::move(*buffer);
     const Target& target = transfer->target;
-    run(target, [this, call = std::move(resumed), transfer = std::move(transfer)](const HandleCodec& codec) mutable {
+    const auto work = [this](rpc::ServerCall<P>& asked, TransferPtr& held, const HandleCodec& codec) {
       const typename P::Result result =
-          list_into(transfer->buffer.octets(), request(call, transfer->target, transfer->caller, codec));
-      call.reply(result, [transfer = std::move(transfer)](error_code) {});
-    });
+          list_into(held->buffer.octets(), request(asked, held->target, held->caller, codec));
+      asked.reply(result, [kept = std::move(held)](error_code) {});
+    };
+    run(target, answering(std::move(resumed), std::move(transfer), work));
   };
   waits_.reserve(std::move(call), room_for(limit) + limit, std::move(resume));
 }

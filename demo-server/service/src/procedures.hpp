@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <new>
+
 #include "bulk_waits.hpp"
 #include "request.hpp"
 #include "rpcrdma/nfsd/service/nfs_service.hpp"
@@ -42,6 +44,18 @@ class NfsService::Procedures {
       io_.submit(std::move(job));
     else
       job(codec_);
+  }
+  /// A job that answers `call` by work(call, transfer, codec) or, if memory runs out, by NFS3ERR_JUKEBOX. The transfer
+  /// belongs to the event loop, and any answer returns it; an exception would destroy it on the I/O thread.
+  template <rpc::Procedure P, class Work>
+  static auto answering(rpc::ServerCall<P> call, TransferPtr transfer, Work work) {
+    return [call = std::move(call), transfer = std::move(transfer), work](const HandleCodec& codec) mutable {
+      try {
+        work(call, transfer, codec);
+      } catch (const std::bad_alloc&) {
+        call.reply(failed<P>(Status::jukebox), [transfer = std::move(transfer)](error_code) {});
+      }
+    };
   }
   template <rpc::Procedure P>
   boost::system::result<Target, Status> find(const rpc::ServerCall<P>& call, const nfs_fh3& handle, Effect effect) {

@@ -68,11 +68,12 @@ void NfsService::Procedures::read_file(ReadCall call, TransferPtr transfer, std:
     const auto got = target.fs().read_at_once(transfer->caller, target.node, call.args().offset, transfer->parts);
     if (got) return answer_read(std::move(call), std::move(transfer), *got);
   }
-  io_.submit([call = std::move(call), transfer = std::move(transfer)](const HandleCodec&) mutable {
-    const Target& target = transfer->target;
-    const ReadResult got = target.fs().read(transfer->caller, target.node, call.args().offset, transfer->parts);
-    answer_read(std::move(call), std::move(transfer), got);
-  });
+  io_.submit(
+      answering(std::move(call), std::move(transfer), [](ReadCall& taken, TransferPtr& held, const HandleCodec&) {
+        const Target& target = held->target;
+        const ReadResult got = target.fs().read(held->caller, target.node, taken.args().offset, held->parts);
+        answer_read(std::move(taken), std::move(held), got);
+      }));
 }
 
 void NfsService::Procedures::read_pages(ReadCall call, TransferPtr transfer, PagedData& paged, std::uint32_t count) {

@@ -101,16 +101,17 @@ void NfsService::Procedures::receive_write(WriteCall call, TransferPtr transfer)
 }
 
 void NfsService::Procedures::write_file(WriteCall call, TransferPtr transfer) {
-  io_.submit([call = std::move(call), transfer = std::move(transfer)](const HandleCodec&) mutable {
-    const Target& target = transfer->target;
-    const WRITE3args& args = call.args();
-    // Read before the write: if the data is lost later, the client sees another verifier.
-    const Verifier verifier = target.fs().write_verifier();
-    const WriteResult done =
-        target.fs().write(transfer->caller, target.node, args.offset, transfer->parts, stable_of(args, target));
-    const WRITE3res result = result_of(done, verifier, target, args.stable);
-    call.reply(result, [transfer = std::move(transfer)](error_code) {});
-  });
+  io_.submit(
+      answering(std::move(call), std::move(transfer), [](WriteCall& taken, TransferPtr& held, const HandleCodec&) {
+        const Target& target = held->target;
+        const WRITE3args& args = taken.args();
+        // Read before the write: if the data is lost later, the client sees another verifier.
+        const Verifier verifier = target.fs().write_verifier();
+        const WriteResult done =
+            target.fs().write(held->caller, target.node, args.offset, held->parts, stable_of(args, target));
+        const WRITE3res result = result_of(done, verifier, target, args.stable);
+        taken.reply(result, [transfer = std::move(held)](error_code) {});
+      }));
 }
 
 void NfsService::Procedures::write_pages(WriteCall call, TransferPtr transfer) {
