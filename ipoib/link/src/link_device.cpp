@@ -41,7 +41,7 @@ void LinkState::start(UniqueFunction<void(error_code)> failed) {
   failed_ = std::move(failed);
   running_ = true;
   await_device();
-  if (options_.idle.count() != 0 || !options_.learn_within.empty()) await_sweep();
+  await_sweep();
 }
 
 void LinkState::await_device() {
