@@ -207,6 +207,13 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
     peer->node.qp->submit();
     return peer->node.disconnected.has_value() || victim_->counts().received > 3000;
   }));
+  auto& written = victim_->device.written;
+  EXPECT_EQ(written.size(), victim_->counts().received);
+  written.erase(written.begin());  // the honest neighbour's
+  EXPECT_THAT(written, testing::Each("10.9.0.9 > 10.9.0.1 21 0"));
+  if (!peer->node.disconnected) return;
+  EXPECT_TRUE(until([&] { return victim_->counts().ended == 1; }));
+  EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
 // [4755-3.2-b] a new request of a peer replaces the connection of its previous request, as the peer must have lost that

@@ -118,7 +118,7 @@ TEST_F(IpoibLink, WhatCannotBeSent) {
 }
 
 // [4755-3.3-a] [4755-3.3-b] two links connect to each other a thousand times, with different delays: hundreds of
-// crossing requests are refused, and no packet is lost
+// crossing requests are refused, one connection remains, and no packet is lost
 TEST_F(IpoibLink, CrossingRequests) {
   std::uint64_t refused = 0;
   for (std::uint32_t round = 0; round < 1000; ++round) {
@@ -129,6 +129,8 @@ TEST_F(IpoibLink, CrossingRequests) {
     if (round % 3 == 1) context_.poll_one();
     b->send(*a, 100, 2);
     refused += refused_crossing(context_, *a, *b);
+    EXPECT_EQ(a->link->connections(), 1u);
+    EXPECT_EQ(b->link->connections(), 1u);
     ASSERT_FALSE(HasFailure()) << round;
     run();
     a.reset();
