@@ -5,6 +5,7 @@
 #include "both_sides.hpp"
 #include "raw_peer.hpp"
 #include "rpcrdma/requester/reverse.hpp"
+#include "support/log_lines.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -19,6 +20,8 @@ TEST(Server, LimitsConnections) {
   for (const bool per_peer : {false, true}) {
     SidesOptions options;
     (per_peer ? options.server.max_connections_per_peer : options.server.max_connections) = 2;
+    const auto log = std::make_shared<LogLines>();
+    options.server_log = Log(log);
     BothSides sides(options);
     const auto first = sides.make({});
     ASSERT_TRUE(sides.run(*first));
@@ -30,10 +33,36 @@ TEST(Server, LimitsConnections) {
     ASSERT_TRUE(sides.wait([&] { return sides.server->counters().refused >= 2; }));
     EXPECT_EQ(three.times_done, 0);
     EXPECT_EQ(sides.server->counters().connections, 2u);
+    EXPECT_FALSE(log->with("connection rejected: a limit of connections is reached").empty()) << log->all();
+    EXPECT_TRUE(log->with("shutting down").empty()) << log->all();
     second.reset();
     ASSERT_TRUE(sides.wait([&] { return three.times_done == 1; }));
     EXPECT_FALSE(three.status);
   }
+}
+
+// A server closes while it looks for an idle connection that could give way to a new one.
+TEST(Server, LogsThatAConnectionIsRejectedForItsShutdown) {
+  bool rejected = false;
+  for (int steps = 0; steps < 100 && !rejected; ++steps) {
+    SidesOptions options;
+    options.server.max_connections = 1;
+    const auto log = std::make_shared<LogLines>();
+    options.server_log = Log(log);
+    BothSides sides(options);
+    const auto first = sides.make({});
+    ASSERT_TRUE(sides.run(*first));
+    auto other = another_client(sides);
+    ShapedCall call(sides.client_pool, other->requester(), {});
+    other->requester().submit(call);
+    for (int i = 0; i < steps; ++i) sides.context.poll_one();
+    bool closed = false;
+    sides.server->close(std::chrono::steady_clock::now(), [&] { closed = true; });
+    ASSERT_TRUE(sides.wait([&] { return closed; }));
+    rejected = !log->with("connection rejected: the server is shutting down").empty();
+    other.reset();
+  }
+  EXPECT_TRUE(rejected);
 }
 
 // An idle connection is evicted for a new one. A connection with a call in progress is not evicted, however long the

@@ -94,9 +94,8 @@ void ServerState::on_request(Arrival arrival) {
 void ServerState::refuse(Arrival arrival) {
   arrival.listener->refused.fetch_add(1, std::memory_order_relaxed);
   log.about(arrival.request->info().subject(), &refusals)
-      .info(
-          "connection rejected: a limit of connections is reached and no connection is idle, or the server is shutting "
-          "down");
+      .info("connection rejected: {}",
+            closed ? "the server is shutting down" : "a limit of connections is reached and none is idle");
   workers.front()->fabric().reject(std::move(arrival.request), {});
 }
 
