@@ -94,7 +94,7 @@ TEST(Lookup, UsesTheAddressThatAnswers) {
   EXPECT_EQ(client.statistics().server.address().to_string(), "127.0.0.1");
 }
 
-/// A client that has looked up the port serves reverse calls on its connection.
+/// A client that has looked up the server's host name serves reverse calls on its connection.
 TEST(Lookup, IsFollowedByReverseCalls) {
   Bed bed;
   std::promise<u_int> told;

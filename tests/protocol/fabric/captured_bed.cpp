@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the conformance tests on a captured fabric: the capture does not change its behaviour.
+// Runs the conformance tests on a captured fabric: the capture does not change the behaviour of the fabric.
 #include <filesystem>
 
 #include "rpcrdma/capture/capture.hpp"

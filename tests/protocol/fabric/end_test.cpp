@@ -128,7 +128,7 @@ TEST_P(FabricTest, NoCallbackAfterDestruction) {
   expect_flushed_in_order(server());
 }
 
-// A callback quiesces its queue pair: no other callback of it runs, not even on_batch_end().
+// A callback quiesces its queue pair: no later callback of that queue pair runs, not even on_batch_end().
 TEST_P(FabricTest, QuiesceInACompletionIsTheLastCallback) {
   connect();
   Memory from(bed_->client(), 64);

@@ -83,7 +83,7 @@ class LastingTest : public FabricTest {
  protected:
   LastingBed& bed() { return static_cast<LastingBed&>(*bed_); }
   Device& ours(bool server_side) { return server_side ? bed().server_device : bed().client_device; }
-  /// The client writes to a window of the server and expects the data there.
+  /// Lets the client write `from` to a window on `to`, and expects the data there.
   void expect_transfers(Memory& from, Memory& to, unsigned pattern) {
     const auto size = static_cast<std::uint32_t>(from.octets.size());
     const int tag = static_cast<int>(pattern);
@@ -136,7 +136,8 @@ TEST_P(LastingTest, AFabricReportsItsEndOnceAndRefusesAfterwards) {
   EXPECT_EQ(ends, std::vector<error_code>{FabricError::device_lost});
 }
 
-// Memory registered before or during the loss is registered with the new fabric. Listeners keep their address.
+// Memory registered before the loss, or while there is no device, is registered with the new fabric. Listeners keep
+// their addresses.
 TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   for (const bool server_side : {false, true}) {
     SCOPED_TRACE(server_side ? "server" : "client");
@@ -174,7 +175,7 @@ TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   }
 }
 
-// The user holds a key of the first device: bind() finds the memory by its address instead.
+// A BufferRef with a key from before the loss: bind() finds the memory by the address instead.
 TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
@@ -196,7 +197,7 @@ TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   EXPECT_TRUE(has_pattern(to.octets, 4));
 }
 
-// Each reason is logged once, however often the attempt is repeated.
+// Each reason why the device cannot be used is logged once, however often the fabric tries to use it.
 TEST_P(LastingTest, ADeviceThatCannotBeUsedIsTriedAgain) {
   listen();
   Memory memory(bed_->server(), 100);

@@ -12,9 +12,9 @@ class ControlledFabric final : public fabric::ForwardingFabric {
   using fabric::ForwardingFabric::ForwardingFabric;
 
   bool out_of_memory = false;  ///< no memory can be registered
-  bool holds = false;          ///< start() keeps the next queue pair until release(), and then clears this flag
+  bool holds = false;          ///< if set, start() clears this flag, and keeps the queue pair until release()
 
-  error_code fails_with;  ///< if set, start() ends the next connector with this error, and clears this variable
+  error_code fails_with;  ///< if set, start() clears this variable, and ends the last connector with this error
 
   bool holds_one() const noexcept { return held_ != nullptr; }
   void release() { fabric::ForwardingFabric::start(*std::exchange(held_, nullptr)); }

@@ -35,7 +35,7 @@ class IpoibEnds : public testing::Test {
   bool until(Predicate done) {
     return run_until(context_, done);
   }
-  /// Runs until all timers that expire within `time` have run.
+  /// Runs the event loop until each timer that expires within `time` has fired.
   void pass(milliseconds time) {
     boost::asio::steady_timer timer(context_, time);
     bool passed = false;

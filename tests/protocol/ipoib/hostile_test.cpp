@@ -96,7 +96,7 @@ class IpoibHostile : public testing::Test {
   static inline std::uint16_t hostile_port = 0;
   const FabricUnderTest& on_ = fabric_under_test();
   boost::asio::io_context context_;
-  boost::asio::ip::tcp::acceptor port_holder_{context_};  // only bound, so that the fabric can listen on this port
+  boost::asio::ip::tcp::acceptor port_holder_{context_};  // reserves the port: bound, but not listening
   std::unique_ptr<ControlledFabric> victim_fabric_ = std::make_unique<ControlledFabric>(make_fabric(context_));
   std::unique_ptr<fabric::Fabric> honest_fabric_ = make_fabric(context_);
   std::unique_ptr<fabric::Fabric> hostile_fabric_ = make_fabric(context_);
@@ -106,9 +106,9 @@ class IpoibHostile : public testing::Test {
       std::make_unique<Host>(*honest_fabric_, "10.9.0.2", kPatient, fabric::Endpoint(on_.address, 0));
 };
 
-// [4755-6-a] private data of every length: too short data is refused, surplus bytes are ignored. Where the fabric pads
-// the data with zeros, the last byte of the MTU may be missing; with more bytes missing, the MTU has no room for a
-// packet.
+// [4755-6-a] private data of many lengths: data that is too short is refused, surplus bytes are ignored. Where the
+// fabric pads the data with zeros, the last byte of the MTU may be missing; with more bytes missing, the MTU has no
+// room for a packet.
 TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
   Bytes data = own();
   data.resize(on_.max_private_data, std::byte{0xee});
@@ -195,7 +195,8 @@ TEST_F(IpoibHostile, Credits) {
   EXPECT_EQ(peer->node.count(1), 60u) << "the peer has announced 60 credits";
 }
 
-// A peer ignores its credits: its connection ends when a packet finds no Receive. A fast link may receive all packets.
+// A peer sends more packets than it has credits: the connection ends when a packet finds no Receive. On a fast machine
+// the link may receive all packets.
 TEST_F(IpoibHostile, MorePacketsThanCredits) {
   const auto peer = connected();
   const Bytes frame = frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 21));
@@ -216,8 +217,7 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
   EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
-// [4755-3.2-b] a new request of a peer replaces the connection of its previous request, as the peer must have lost that
-// one
+// [4755-3.2-b] a peer requests a second connection, so it must have lost the first one: the second replaces the first
 TEST_F(IpoibHostile, FloodOfConnects) {
   std::vector<std::unique_ptr<RawNeighbour>> flood;
   const auto half = static_cast<std::uint64_t>(on_.requests_at_once / 2);

@@ -219,8 +219,8 @@ TEST_F(IpoibLink, BackPressure) {
   EXPECT_GT(b->counts().received, received + 64) << "the peer grants credits repeatedly";
 }
 
-// An address is learnt from the packets of its sender, if it lies within `learn_within`; packets to it then go to that
-// sender.
+// The source address of a packet is learnt if it lies within `learn_within`: packets to that address go to the sender
+// of the packet.
 TEST_F(IpoibLink, Learning) {
   auto a = host("10.9.0.1"), b = learner();
   a->knows(*b);
@@ -308,7 +308,7 @@ TEST_F(IpoibLink, DeviceFails) {
   EXPECT_EQ(a->failed, gone);
 }
 
-// In each round one operation of each fabric fails: only packets are lost.
+// In each round one operation of each fabric fails: packets may be lost, but later ones arrive.
 TEST_F(IpoibLink, EveryOperationFails) {
   for (std::uint64_t n = 1; n < 400; n += 7) {
     auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(2)});

@@ -45,7 +45,7 @@ class IpoibSlow : public testing::Test {
     link_.send(fast_, 100);
     ++given_to_fast_;
   }
-  /// Raises the slow neighbour's credits to `packets` packets in total.
+  /// Lets the slow neighbour announce that it takes `packets` packets in total.
   void allow(std::uint32_t packets) {
     Bytes frame(ipoib::kCreditFrameSize);
     ipoib::encode_credit(packets, MutableOctets(frame).first<ipoib::kCreditFrameSize>());
@@ -69,7 +69,7 @@ class IpoibSlow : public testing::Test {
   std::uint64_t given_to_fast_ = 0;
 };
 
-// A neighbour takes one packet at a time: the delay of others is bounded in total, not for each packet.
+// A neighbour takes one packet at a time: the link does not pause its device for each of them.
 TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   constexpr std::uint32_t kRounds = 40;
   for (std::uint32_t i = 0; i < kCredits; ++i) give_to_slow();

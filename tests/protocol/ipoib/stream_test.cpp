@@ -136,7 +136,7 @@ TEST_F(IpoibStream, ChecksumsAndBadPackets) {
   EXPECT_EQ(receiver_->counts().received, 3u);
 }
 
-// The segments of two streams alternate: the link passes them on in this order.
+// The segments of two streams arrive alternately: the link passes them on in the order of arrival.
 TEST_F(IpoibStream, OrderOfStreams) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   for (std::uint8_t i = 0; i < 6; ++i) {

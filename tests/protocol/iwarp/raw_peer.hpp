@@ -66,7 +66,7 @@ class RawPeer {
   Heard next_segment();
   /// Waits for the end of the connection; returns true if no bytes arrived before the end.
   bool ends();
-  /// The number of bytes that have arrived and not been received.
+  /// The number of bytes that have arrived and that no function has read yet.
   std::size_t available();
   bool was_reset() const { return error_ == boost::system::errc::connection_reset; }
   void close();

@@ -227,7 +227,7 @@ TEST_F(Responder, SilentUntilTheFirstFpdu) {
   EXPECT_EQ(node().tags(), (std::vector<int>{1, 2}));
 }
 
-// The first FPDU has a CRC error: without a valid FPDU from the initiator, this side may not send, not even a
+// The first FPDU has a CRC error: without a valid FPDU from the initiator, this side must not send, not even a
 // Terminate.
 TEST_F(Responder, FirstFpduSpoilt) {
   serve(true);

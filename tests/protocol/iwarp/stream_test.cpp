@@ -20,7 +20,8 @@ class Stream : public IwarpTest {
     Reader in(heard.payload);
     return iwarp::decode_read_request(in);
   }
-  /// everything() returns frames of every kind for a window of 3000 bytes; expect_everything() checks their effect.
+  /// everything() returns Sends and Writes of several forms, for a window of 3000 bytes; expect_everything() checks
+  /// their effect.
   Bytes everything(const Segment& window);
   void expect_everything(const Segment& window);
 };
@@ -351,7 +352,7 @@ TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   EXPECT_NE(second - first, third - second);
 }
 
-// Responses and posted work take turns: neither waits until all of the other has been sent.
+// Responses and posted work are sent alternately.
 TEST_F(Stream, ResponsesAndWorksTakeTurns) {
   serve();
   constexpr std::uint32_t kSize = 4u << 20;

@@ -141,7 +141,7 @@ TEST_F(Pins, TheEndOfTheConnectionReleases) {
   EXPECT_EQ(node().count(1), 1u);
 }
 
-// An invalidation waits until a half placed segment has been placed completely.
+// An invalidation waits until a partly placed segment has been placed completely.
 TEST_F(Pins, InvalidationWaitsForHalfASegment) {
   serve();
   const Exposed exposed = expose(0, 60000, fabric::Access::remote_write);

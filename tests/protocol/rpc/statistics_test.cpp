@@ -10,7 +10,7 @@ namespace asio = boost::asio;
 using rpc::CallOptions;
 using transport::Traffic;
 
-/// `side`: a Dispatcher or a Client.
+/// Returns the statistics of a procedure, nullptr if there are none. `side` is a Dispatcher or a Client.
 template <class Side>
 const rpc::ProcedureStatistics* of(const Side& side, std::uint32_t number) {
   for (const rpc::ProcedureReport& one : side.procedures())

@@ -129,7 +129,7 @@ class LoadedLife {
     EXPECT_EQ(client_handler_.complaint, "");
     const std::string too_small = "asked to be smaller";
     const std::size_t of_server = lines_->with(too_small).size(), of_client = client_lines_->with(too_small).size();
-    // Each side limits the number of these lines.
+    // Each side logs at most kMost of these lines, so kMost lines may stand for more connections.
     if (std::max(of_server, of_client) < LogLimit::kMost) {
       EXPECT_LE(reconnects, cuts + others + of_server + of_client) << lines_->all() << "\nthe client:\n"
                                                                    << client_lines_->all();

@@ -61,7 +61,7 @@ class Exchanges : public testing::Test {
     }
   }
   Characteristics client() { return sides->client->exchange().characteristics(); }
-  /// Makes a call, whose handler reads the server's characteristics; returns these.
+  /// Makes a call whose handler reads the server's characteristics; returns the characteristics.
   Characteristics server_now() {
     call();
     return server;
@@ -439,7 +439,7 @@ TEST_F(Exchanges, CompleteByAnyToken) {
   EXPECT_EQ(outcome.get().receive_buffer_size, Disposition::done);
 }
 
-// Receives grow after many calls that are longer than they are, and shrink again after a time without such calls.
+// Receives grow after many calls that do not fit them, and shrink again after many short calls.
 TEST_F(Exchanges, FollowTheCalls) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;
@@ -504,7 +504,7 @@ TEST_F(Exchanges, ShrinkWhenMemoryIsShort) {
   options.client.connection.characteristics.adaptive = true;
   options.client.connection.credits = options.server.connection.credits = 8;
   options.server_memory.max_octets = 8u << 20;
-  options.server.idle_grace = std::chrono::milliseconds(20);  // how often the server checks
+  options.server.idle_grace = std::chrono::milliseconds(20);  // interval of the server's checks
   start(options);
   for (int i = 0; i < 1000 && client().peer.receive_buffer_size == 4096; ++i) calls(8, large_call());
   ASSERT_EQ(client().peer.receive_buffer_size, 16384u);

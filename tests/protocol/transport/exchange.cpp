@@ -255,7 +255,7 @@ void ShapedHandler::answer(std::shared_ptr<Job> job) {
 }
 
 Shape random_shape(std::mt19937& random, std::uint32_t seed) {
-  // Sizes of every order of magnitude, including odd ones.
+  // Sizes of every order of magnitude; most are not multiples of 4.
   const auto size = [&random](std::uint32_t most) {
     const std::uint32_t bound = most >> (random() % 16);
     return bound == 0 ? 0u : static_cast<std::uint32_t>(random() % bound);

@@ -70,7 +70,7 @@ class HostileClient : public testing::Test {
       if (decoded(message).option_type == kInit) return decoded(message).xid;
     return last_init;
   }
-  /// Sends `message`; returns all messages that arrive then.
+  /// Sends `message`; returns all messages that have arrived when no handler is ready any more.
   std::vector<std::string> answers(const Bytes& message) {
     peer.send(message);
     return answers();

@@ -172,7 +172,7 @@ TEST_F(HostileClient, Floods) {
   EXPECT_TRUE(peer.ended() || answered == 200u) << answered;
 }
 
-/// Does not answer an RDMA Read of the server: the server's answers wait until the Read is complete.
+/// After stall(), the server's answers wait for an RDMA Read that this client does not answer.
 class HostileClientThatStalls : public HostileClient {
  protected:
   HostileClientThatStalls() : HostileClient(logged(), 1) {}
@@ -569,7 +569,7 @@ class HostileServerOfAnAdaptiveClient : public HostileServer {
 };
 
 // A server offers to make its receives smaller. If the receives have grown, the client requests their first size,
-// whatever size the server offers.
+// whatever smaller size the server offers.
 TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
   begin();
   const auto offer = [this](std::uint32_t size) {

@@ -29,7 +29,7 @@ class HostilePeers : public testing::Test {
     ASSERT_TRUE(run_until(context, [&] { return endpoint.port() != 0; }));
     client = transport::Client::make(*client_fabric, client_pool, endpoint, {}, {});
   }
-  /// Runs both sides until `done` returns true.
+  /// Runs both sides until `done` returns true, for at most five minutes; returns the last result of `done`.
   bool until(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!done() && std::chrono::steady_clock::now() < end) {

@@ -9,7 +9,7 @@
 namespace rpcrdma::test {
 namespace {
 
-/// The waits between attempts, in milliseconds.
+/// The waits before attempts to connect that `log` reports, in milliseconds.
 std::vector<long> waits(const LogLines& log) {
   std::vector<long> out;
   for (const std::string& line : log.with("next attempt to connect in "))
@@ -97,7 +97,7 @@ TEST(Subjects, LinesOfAConnectionHaveTheNumberOfTheReport) {
   EXPECT_EQ(logged.server->with(about + "connection accepted").size(), 1u) << logged.server->all();
   EXPECT_EQ(logged.server->with(about + "connection ended: ").size(), 1u) << logged.server->all();
   EXPECT_EQ(logged.server->with("conn=").size(), logged.server->with(about).size()) << logged.server->all();
-  // The client's end of the connection has a number of its own in this process, and the server as its peer.
+  // The client's lines name the server as the peer, and have another connection number than the server's lines.
   const Lines made = logged.client->with("connected to the server: ");
   ASSERT_EQ(made.size(), 1u);
   EXPECT_EQ(made[0].find("conn="), 0u);

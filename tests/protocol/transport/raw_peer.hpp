@@ -20,7 +20,7 @@ class RawPeer final : private fabric::QueuePairEvents {
 
   std::uint32_t receives = 64;        ///< posted on each connection
   std::uint32_t receive_size = 4096;  ///< bytes of each receive
-  std::uint32_t inbound_reads = 16;   ///< the IRD that it offers
+  std::uint32_t inbound_reads = 16;   ///< the IRD that this peer offers
   std::vector<std::byte> private_data;
 
   /// Connects as a client. The connection is established when connected() is true.

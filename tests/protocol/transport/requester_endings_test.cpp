@@ -341,7 +341,8 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// The server is silent when a call times out: the other calls are retransmitted on a new connection.
+// A call times out. If the server has been silent, the other calls are retransmitted on a new connection; otherwise the
+// connection stays.
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {
     transport::ClientOptions options;

@@ -145,7 +145,7 @@ TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
   expect_alive();
 }
 
-// [8166-3.3.1-g] the client posts one receive, for its reply: the server sends no other message
+// [8166-3.3.1-g] the client posts one receive, for the reply: the server sends no other message
 TEST_F(ResponderTest, SendsNothingUnsolicited) {
   peer.receives = 1;
   start();

@@ -170,8 +170,8 @@ TEST(Version, LostOffer) {
   EXPECT_EQ(trace.back(), "server send 40");
 }
 
-// The connection is lost after each frame in turn, some of them frames of the negotiation: each call ends once, and
-// nothing leaks.
+// In each round the connection is lost after one frame more, in some rounds during the negotiation: each call succeeds,
+// and nothing leaks.
 TEST(Version, ConnectionsThatBreakAtEveryFrame) {
   std::vector<Shape> shapes(3);
   shapes[1].items = {9001};
