@@ -241,7 +241,7 @@ class ClientOfASmallServer : public AskingClient {
     ASSERT_TRUE(sides.wait([&] { return one.times_done != 0; }));
     EXPECT_FALSE(one.status) << one.status.message();
   }
-  /// Connects other clients until receives use more than half of the server's memory for receives.
+  /// Connects so many clients that their receives use more than half of the server's memory for receives.
   void use_memory() {
     for (int i = 0; i < 18; ++i) {
       others.push_back(

@@ -415,7 +415,7 @@ TEST_F(Exchanges, InferBackwardSupport) {
   EXPECT_EQ(client().peer.backward_request_support, transport::BackwardSupport::size_limited);
 }
 
-// When a connection ends, the requests that wait for its peer end, too. The next connection starts a new exchange.
+// When a connection ends, the unanswered requests to its peer end, too. The next connection starts a new exchange.
 TEST_F(Exchanges, EndWithTheirConnection) {
   start();
   call();

@@ -19,7 +19,7 @@ struct Segment {
   test::Bytes payload;
 };
 
-/// Records the segments of an FpduReader. The memory of each payload has exactly its size.
+/// Records the segments of an FpduReader, which places each payload in memory of exactly the size of the payload.
 class Collector final : public SegmentSink {
  public:
   Collector(bool crc, bool markers) : reader_(*this) { reader_.start(crc, markers); }

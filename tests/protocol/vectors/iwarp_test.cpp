@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Stack, FrameVector,
                                          "terminate_rdmap", "terminate_ddp", "terminate_mpa_ird"),
                          [](const auto& param) { return std::string(param.param); });
 
-// Frames of one direction in sequence, in slices of any size.
+// Several frames in one stream, in slices of many sizes.
 TEST(FrameVectors, OneStream) {
   Bytes stream;
   const std::vector<std::string> names{"getattr_call", "write_call_readchunk", "read_resp", "read_call_writechunk",

@@ -81,7 +81,7 @@ class Model {
  private:
   void server_since(TimePoint since) { server.waits_since = since; }
 
-  /// Between calls, a timer wakes the client.
+  /// Lets the client wait `think` for a timer: if its policy says so, it polls.
   void client_idles(Duration think) {
     const TimePoint since = now_ - think;
     const Duration window = client.policy.window(since);
@@ -103,7 +103,7 @@ class Model {
       now_ += machine_.wake_up;
   }
 
-  /// Returns whether a poll of `window` finds a message that arrives after `waited`.
+  /// Ends a poll of at most `window`; returns whether it found the message, which arrives after `waited`.
   static bool end_poll(Party& party, Duration waited, Duration window) {
     party.polled += std::min(waited, window);
     if (waited <= window) {

@@ -99,7 +99,7 @@ TEST_F(CallPlanTest, ChunksEnlargeTheHeader) {
   EXPECT_EQ(out.header.procedure, wire::Procedure::nomsg);
 }
 
-// [8166-8.2.2.3-a] [8166-8.2.2-a] a call that may not be reduced: the item travels in the stream, with its pad
+// [8166-8.2.2.3-a] [8166-8.2.2-a] a call that must not be reduced: the item travels in the stream, with its pad
 TEST_F(CallPlanTest, NoReduction) {
   ASSERT_FALSE(plan(memory.message(60, {5001}, 8), result({5000}), 100, false));
   EXPECT_EQ(out.header.procedure, wire::Procedure::nomsg);

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::transport {
 
-/// Memory for plans. A plan uses its addresses, but does not read or write it.
+/// Memory for plans. A plan uses addresses of this memory, but does not read or write there.
 struct TestMemory {
   std::vector<std::byte> octets = std::vector<std::byte>(1u << 22);
   std::uint32_t used = 64;

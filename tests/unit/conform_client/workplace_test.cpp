@@ -100,7 +100,8 @@ TEST_F(ProcessTest, Signals) {
 
 TEST_F(ProcessTest, WhatCannotBeStarted) { EXPECT_THROW(run({"/no/such/program"}), std::system_error); }
 
-/// The shell's children are the writers of the FIFO: when all of them have ended, a read from it returns end of file.
+/// The shell's children are the writers of the FIFO: when all of them have ended, a read of the FIFO returns end of
+/// file.
 TEST_F(ProcessTest, TheProcessGroupIsKilled) {
   const fs::path fifo = place.local() / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);

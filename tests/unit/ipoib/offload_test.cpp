@@ -192,7 +192,7 @@ TEST(IpoibOffload, ChecksumLiesWithin) {
   }
 }
 
-// Joining the segments of a packet restores the packet; segmenting that again gives the same segments.
+// Joining the segments of a packet restores the packet; segmenting the packet again gives the same segments.
 TEST(IpoibOffload, CutAndJoinIsIdentity) {
   std::mt19937 random(1);
   for (int round = 0; round < 150; ++round) {

@@ -163,7 +163,7 @@ TEST(Framing, MarkersThatPointElsewhere) {
   EXPECT_EQ(kept.whole(), 0u);
 }
 
-// [5044-4.2-a] [5044-4.2-b] reserved bits of a marker
+// [5044-4.2-a] [5044-4.2-b] reserved bits of a marker are ignored
 TEST(Framing, ReservedBitsOfMarkers) {
   Bytes stream = test::load_vectors("marker.hex").at("first_fpdu");
   stream[0] = std::byte{0xff};
@@ -181,7 +181,7 @@ struct Way {
 };
 class FramingWays : public testing::TestWithParam<Way> {};
 
-// [5044-5.1-b] [5044-4.3-h] [5044-4.3-g] [5041-3-c] frames of all sizes, in slices of any size
+// [5044-5.1-b] [5044-4.3-h] [5044-4.3-g] [5041-3-c] frames of random sizes, in slices of random sizes
 TEST_P(FramingWays, RoundTrip) {
   std::mt19937 random(5044);
   Bytes payload(kMaxMulpdu);
@@ -214,7 +214,7 @@ TEST_P(FramingWays, RoundTrip) {
   }
 }
 
-// [5044-4.4-i] [5044-4.4-d] [5044-8-c] each byte is corrupted in turn
+// [5044-4.4-i] [5044-4.4-d] [5044-8-c] one byte of a frame is corrupted: each byte except those of the first marker
 TEST_P(FramingWays, SpoiltOctets) {
   const Bytes good = frame(GetParam().crc, GetParam().markers, 1);
   for (std::size_t at = GetParam().markers ? 4 : 0; at < good.size(); ++at) {

@@ -68,7 +68,7 @@ TEST_F(PoolTest, SmallBuffersShareRegions) {
   EXPECT_EQ(pool.counters().regions, 1u);
 }
 
-// Where a window exposes its whole region, each buffer has a region of its own.
+// On a fabric whose windows expose whole regions, each buffer has a region of its own.
 TEST_F(PoolTest, InexactWindowsGetRegionsOfTheirOwn) {
   const auto fabric = network_.make_fabric("rxe", inexact());
   Pool pool(*fabric);

@@ -67,8 +67,8 @@ class RemoveBelowTest : public testing::Test {
   std::set<std::string> names_{"a", "d", "b"};
   int listed_ = 0;
   int removals_ = 0;
-  int removed_before_listing_ = 0;  // before this READDIRPLUS, another client removes everything
-  int removed_before_removal_ = 0;  // before this REMOVE or RMDIR, another client removes everything
+  int removed_before_listing_ = 0;  // before the READDIRPLUS of this number, another client removes everything
+  int removed_before_removal_ = 0;  // before the REMOVE or RMDIR of this number, another client removes everything
   bool lies_ = false;               // removed names are still listed
   bool root_is_gone_ = false;
   nfsstat3 gone_ = NFS3ERR_STALE;

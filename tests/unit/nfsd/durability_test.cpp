@@ -71,7 +71,7 @@ namespace {
 
 class Durability : public FileSystemTest {
  protected:
-  /// A failed flush of a directory is reported to other changes of this directory only if it is kept open.
+  /// A failed flush of a directory is reported to the directory's other changes only if the directory is kept open.
   Durability() : FileSystemTest(keeping_directory()) {}
   void SetUp() override {
     FileSystemTest::SetUp();

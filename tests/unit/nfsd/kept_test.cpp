@@ -264,7 +264,7 @@ TEST_P(Kept, ARecentChangeMayBeFollowedByAnotherOneAtTheSameTime) {
   EXPECT_EQ(rights.find(caller_, object, 7), 4u);
 }
 
-// Looks up two names of one object in turn, on a thread that must not close descriptors.
+// Looks up two names of one object alternately, on a thread that must not close descriptors.
 TEST_P(Kept, ManyNamesOfOneObjectTakeOneDescriptor) {
   const auto open_now = [] {
     return std::distance(filesystem::directory_iterator("/proc/self/fd"), filesystem::directory_iterator());

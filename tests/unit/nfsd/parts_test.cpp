@@ -201,7 +201,7 @@ TEST(IoPool, UsesAllThreads) {
   together.wait();
 }
 
-// When the file system of one export hangs, its calls block their threads.
+// When the file system of one export hangs, each call to that file system blocks a thread.
 TEST(IoPool, ReplacesBlockedThreadsWithinABound) {
   IoPool pool(2, 5, HandleSecret{});
   std::latch go(1);

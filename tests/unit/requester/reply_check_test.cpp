@@ -75,7 +75,7 @@ TEST_F(ReplyCheck, LongReply) {
   EXPECT_EQ(check(0), TransportError::bad_reply);
 }
 
-// If the reply is short, the Reply chunk may be absent, empty, or even have a length.
+// If the reply is short, the Reply chunk may be absent or empty, and may even report a length.
 TEST_F(ReplyCheck, ReplyChunkOfAShortReply) {
   set(1, 0, 0, 0);
   EXPECT_FALSE(check());

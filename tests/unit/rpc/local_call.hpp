@@ -32,12 +32,12 @@ class LocalCall final : public transport::IncomingCall, private PayloadMemory {
   End end = End::none;
   std::uint32_t xid_word = 0;
   Bytes reply_octets;                              ///< the reply's reduced stream
-  Payload reply_items;                             ///< its items
+  Payload reply_items;                             ///< the reply's items
   error_code outcome;                              ///< the status that send() reports
   bool hold = false;                               ///< send() runs its handler only at finish()
   std::optional<std::uint32_t> reply_room;         ///< bytes of memory for the reply; default: unbounded
   BaseError no_more = BaseError::buffer_overflow;  ///< the error of an allocation beyond reply_room
-  BuildFailure failure = BuildFailure::none;       ///< why the reply could not be built, read by send()
+  BuildFailure failure = BuildFailure::none;       ///< why the reply could not be built; set by send()
 
   void finish() {
     Handler handler = std::move(handler_);

@@ -27,7 +27,7 @@ test::Bytes read_of(std::uint32_t count) {
   return record;
 }
 
-/// Clients with different addresses, and the calls whose replies have been granted memory.
+/// Clients with different addresses, and the calls whose replies have been granted or refused memory.
 class MemoryBed : public TcpBed {
  public:
   explicit MemoryBed(TcpServerOptions options) : TcpBed(options) {}

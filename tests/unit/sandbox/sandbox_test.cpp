@@ -137,7 +137,7 @@ const NamedCall kPermitted[] = {
      [] { return syscall(SYS_mmap, nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }},
 };
 
-// Without the filter, none of these calls fails with ENOSYS or changes anything.
+// Without the filter, none of these calls fails with ENOSYS or does lasting harm.
 const NamedCall kForbidden[] = {
     {"execve", [] { return syscall(SYS_execve, "/does/not/exist", nullptr, nullptr); }},
     {"execveat", [] { return syscall(SYS_execveat, -1, "/does/not/exist", nullptr, nullptr, 0); }},
