@@ -33,8 +33,9 @@ class Device {
   bool in_use() const { return present_ != nullptr; }
 
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
-  int attempts = 0;                                                         ///< calls of open()
-  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< fails in the next fabric; `any`: none
+  int attempts = 0;  ///< calls of open()
+  fabric::LoopbackOperation next_failure =
+      fabric::LoopbackOperation::any;  ///< its first call on the next fabric fails; `any`: none
 
  private:
   Result<std::unique_ptr<fabric::Fabric>> open() {

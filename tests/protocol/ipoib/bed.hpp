@@ -26,7 +26,7 @@ class HandDevice final : public ipoib::PacketDevice {
  public:
   explicit HandDevice(boost::asio::io_context& context) : context_(context) {}
   void give(Bytes packet);
-  /// Makes the next read fail with `why`.
+  /// Makes all later reads fail with `why`.
   void fail(error_code why);
 
   void wait(UniqueFunction<void()> ready) override;

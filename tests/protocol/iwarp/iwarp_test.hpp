@@ -21,8 +21,8 @@ class IwarpTest : public testing::Test {
   void listen(fabric::QueuePairOptions options = {});
   /// Lets the peer connect and send `request`.
   void ask(const Bytes& request);
-  /// Completes the set-up as responder: RFC 6581, read depths of 16, no private data, CRC as given. Also reads the
-  /// Reply.
+  /// Completes the set-up with the node as responder: RFC 6581, read depths of 16, no private data, CRC as given. Also
+  /// reads the Reply.
   void serve(bool crc = false, fabric::QueuePairOptions options = {});
 
   // The node connects to the peer.

@@ -46,7 +46,7 @@ TEST(CustomService, TwoResultsIntoTwoWriteChunks) {
   EXPECT_EQ(pushes(bed), (std::vector<std::string>{"server write 9001", "server write 7002"}));
 }
 
-// The results are shorter than their Write chunks.
+// At least one result is shorter than its Write chunk.
 TEST(CustomService, ShortAndEmptyResults) {
   Bed bed;
   const auto first = bed.buffer(9000);
@@ -65,7 +65,7 @@ TEST(CustomService, ShortAndEmptyResults) {
   }(bed, first.ref(), second.ref()));
 }
 
-// [8166-3.5.3-a] without Write chunks the results travel in the message, here in a Reply chunk
+// [8166-3.5.3-a] without Write chunks the results travel in the message, which is sent inline or in a Reply chunk
 TEST(CustomService, ResultsInTheMessage) {
   Bed bed;
   bed.run([](Bed& b) -> asio::awaitable<void> {

@@ -33,7 +33,8 @@ inline rpc::ReplyBound two_bound(const TwoArgs& args) {
   return {24 + 4 + 4 + 4 + 4 + 64, {pad4(args.first), pad4(args.second)}};
 }
 
-/// JOIN: takes two eligible arguments; returns their total length and the sum of their bytes.
+/// JOIN: takes two eligible arguments with a word between them; returns the word plus the total length of the
+/// arguments, and the sum of their bytes.
 struct JoinArgs {
   bulk_data first;
   u_int between;

@@ -100,7 +100,8 @@ class LoadedLife {
     while (!callbacks_.empty() && callbacks_.front().call->times_done != 0 && !testing::Test::HasFailure())
       end_callback();
   }
-  /// A reverse call fails if its connection is lost, or if the client has not yet announced that it accepts chunks.
+  /// A reverse call may fail only if its connection is lost, or if the client has not yet announced that it accepts
+  /// chunks.
   void end_callback() {
     ShapedCall& call = *callbacks_.front().call;
     ASSERT_TRUE(run_until(context_, [&] { return call.times_done != 0; }));

@@ -45,9 +45,10 @@ struct CharacteristicsLoad {
       {};  ///< upper bound of the connections that the device has ended; empty: 0
 };
 
-/// Runs the load. Expects that each call succeeds exactly once; that a reverse call fails only with its connection;
-/// that a connection is lost only by cut(), or because a side requested smaller receives while the other side had
-/// planned large messages; and that all memory has been released at the end.
+/// Runs the load. Expects that each forward call succeeds exactly once; that a reverse call fails only with its
+/// connection, or before the client has announced that it accepts chunks; that a connection is lost only by cut(), by
+/// the device, or because a side requested smaller receives while its peer had planned large messages; and that all
+/// memory has been released at the end.
 void run_characteristics_load(boost::asio::io_context& context, const CharacteristicsLoad& load);
 
 }  // namespace rpcrdma::test

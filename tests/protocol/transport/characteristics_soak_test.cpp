@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls in both directions while both sides raise and lower receives, switch remote invalidation, and lose their
-// connection; a seed determines all of it. No Send meets a receive that is missing or too short, every call succeeds
-// exactly once, and no resource stays in use. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS the
-// number of calls over iwarp.
+// connection; a seed determines all of it. No Send meets a receive that is missing or too short, every forward call
+// succeeds exactly once, and no resource stays in use. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS
+// the number of calls over iwarp.
 #include <gtest/gtest.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -135,7 +135,7 @@ class Life {
   std::mt19937 random_;
   RandomChanges changes_{random_};
   std::uint32_t calls_;
-  bool chunks_;  // true if reverse calls use chunks
+  bool chunks_;  // true if reverse calls may use chunks
   ShapedHandler client_handler_;
   std::unique_ptr<transport::ReverseService> service_;
   BothSides sides_;

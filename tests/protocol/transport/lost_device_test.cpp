@@ -116,7 +116,7 @@ class LostDevice : public testing::TestWithParam<int> {
 TEST_P(LostDevice, CallsSurviveTheClientsDevice) { lose_within_calls(client_side_); }
 TEST_P(LostDevice, CallsSurviveTheServersDevice) { lose_within_calls(server_side_); }
 
-// A program keeps memory across the loss: references to it have the keys of the new device.
+// A program keeps memory across the loss: new references to the memory have the keys of the new device.
 TEST(LostDeviceMemory, BuffersHaveTheKeysOfTheDeviceThatCameBack) {
   boost::asio::io_context context;
   fabric::LoopbackNetwork network{context};

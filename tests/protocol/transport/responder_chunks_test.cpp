@@ -233,8 +233,8 @@ TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   expect_alive();
 }
 
-// A retransmitted call has other handles, but is recognized. A different call with the same XID and address counts as a
-// new call.
+// A retransmitted call has other handles, but is recognized. A different call with the same XID from the same peer
+// address counts as a new call.
 TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
   start();
   for (const bool read : {true, false}) {

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::conform {
 
-/// Cases of each level that pass, fail and skip. After the case "harm/stops" the health check of the peer fails.
+/// Cases of each level: one passes, three fail, one is skipped, and one throws.
 inline Suite sample_suite() {
   Suite suite;
   const auto passing = [](Record&) {};

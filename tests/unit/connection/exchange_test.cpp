@@ -15,8 +15,8 @@ using enum ExchangeEvent;
 constexpr std::array kAllPhases{off, negotiating, heard, announced, active, refused};
 constexpr std::array kAllEvents{announce, init, request, response, update, refusal};
 
-// Walks the table of transitions; an event that is not in the table leaves the phase as it is. [xchar-4-b] a side that
-// accepts requests, responses or updates accepts all three; [xchar-4-c] it also accepts INIT_XCHAR
+// Walks the table of transitions; an event that is not in the table leaves the phase as it is. [xchar-4-b] a side
+// refuses either all requests, responses and updates, or none of them; [xchar-4-c] the same holds for INIT_XCHAR
 TEST(Exchange, EveryTransition) {
   const std::map<std::pair<ExchangePhase, ExchangeEvent>, ExchangePhase> taken{
       {{negotiating, announce}, announced},

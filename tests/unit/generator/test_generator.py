@@ -98,8 +98,8 @@ class Refused(unittest.TestCase):
         self.check("struct p { int a; };\n" + PROGRAM.format("void A(void) = 1;"), 2, "also defined")
 
     def test_random_garbage(self):
-        """Parses each truncated file, and each file without one of its characters: the parser succeeds, or its error
-        has a line number."""
+        """Parses shapes.x truncated at many places, and shapes.x without one character: the parser succeeds, or its
+        error has a line number."""
         text = (Path(__file__).parent / "shapes.x").read_text()
         sys.path.insert(0, str(GENERATOR.parent))
         from rpcrdma_gen.emit import Emitter  # pylint: disable=import-outside-toplevel

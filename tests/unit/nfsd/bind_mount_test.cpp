@@ -136,7 +136,7 @@ TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
   });
 }
 
-/// Without file handles of the kernel, the server remembers places on every file system.
+/// Only for servers that use file handles of the kernel: other servers remember places on every file system.
 class KernelHandles : public BindMount {};
 
 TEST_P(KernelHandles, PlacesAreRememberedForAPartOnly) {

@@ -69,7 +69,7 @@ class DirectWire final : public transport::Requester, private transport::Incomin
     handler({});
     call_->done({}, &arrived_);
   }
-  /// Copies an item to the client's buffer for its chunk.
+  /// Copies an item to the client's buffer for the chunk with the number `chunk`.
   void write(const PayloadItem* item, std::size_t chunk) {
     PayloadItem& out = arrived_.items.emplace_back();
     out.position = PayloadItem::kNoPosition;
