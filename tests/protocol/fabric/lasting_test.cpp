@@ -34,8 +34,8 @@ class Device {
 
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   int attempts = 0;  ///< calls of open()
-  fabric::LoopbackOperation next_failure =
-      fabric::LoopbackOperation::any;  ///< its first call on the next fabric fails; `any`: none
+  /// The first operation of this kind fails on the next fabric; `any`: none fails.
+  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;
 
  private:
   Result<std::unique_ptr<fabric::Fabric>> open() {

@@ -131,7 +131,7 @@ TEST_P(Data, Pipelined) {
     EXPECT_EQ(std::memcmp(parts[i].data, pattern(kSize, i).data(), kSize), 0) << i;
 }
 
-// In each round the connection is lost after one frame more; the client's retransmissions succeed.
+// In each round the connection is lost one frame later; the client's retransmissions succeed.
 TEST_P(Data, LostConnections) {
   const nfs_fh3 file = create(root(), "f");
   const std::string content = pattern(150'000);

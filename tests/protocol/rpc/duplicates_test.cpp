@@ -73,7 +73,7 @@ asio::awaitable<void> store_in_coroutine(rpc::ServerCall<Store> call) {
   call.reply({call.args().first.length, 0});
 }
 
-// In each round the connection is lost after one frame more, in some rounds while the argument is pulled.
+// In each round the connection is lost one frame later, in some rounds while the argument is pulled.
 TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
   for (std::uint64_t frames = 0; frames < 8; ++frames) {
     SCOPED_TRACE(frames);

@@ -104,8 +104,8 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// A peer that leaves RDMA Reads unanswered cannot hold all memory until it is aborted: some stays free for other
-// connections, even for those of the same address.
+// A peer that leaves RDMA Reads unanswered cannot hold all memory until its connection is aborted: some stays free for
+// other connections, even for those of the same address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -135,7 +135,7 @@ TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   EXPECT_EQ(server->counters().connections, 5u);
 }
 
-// A peer that leaves RDMA Reads unanswered is aborted earlier if another connection waits for memory.
+// The connection of a peer that leaves RDMA Reads unanswered is aborted earlier if another connection waits for memory.
 TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -177,7 +177,7 @@ TEST_F(HostilePeers, NotTakingWrites) {
   EXPECT_TRUE(serves(shape));
 }
 
-// A connection is not aborted because its handler is slow or because its peer is idle.
+// Neither a slow handler nor an idle peer makes the server abort a connection.
 TEST_F(HostilePeers, OthersAreLeftAlone) {
   transport::ServerOptions options;
   options.progress_timeout = std::chrono::milliseconds(10);

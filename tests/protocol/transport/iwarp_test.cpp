@@ -78,7 +78,7 @@ TEST_P(OverIwarp, ThousandRandomCallsAreByteIdentical) {
 INSTANTIATE_TEST_SUITE_P(Crc, OverIwarp, testing::Bool());
 
 // [8166-4.4.1-a] A server issues an RDMA Read, invalidates the handle, and stops reading from its socket. The client
-// cancels the call: it does not complete while a Response is being sent from its memory.
+// cancels the call: the call does not complete while a Response is being sent from its memory.
 TEST(OverIwarpHostile, InvalidatesWhatItStillReads) {
   boost::asio::io_context context, peers_context;
   auto client_fabric = make_iwarp(context), peer_fabric = make_iwarp(peers_context);

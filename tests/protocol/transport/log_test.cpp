@@ -17,8 +17,8 @@ std::vector<long> waits(const LogLines& log) {
   return out;
 }
 
-// While a server that has served calls is away, the pauses between attempts grow. When it is away again later, they
-// start short again.
+// While a server that has served calls is unreachable, the pauses between attempts grow. When the server becomes
+// unreachable again later, the pauses start short again.
 TEST(Reconnect, PausesGrowWhenAProvenServerIsGone) {
   const auto log = std::make_shared<LogLines>();
   BothSides sides;

@@ -258,7 +258,7 @@ TEST_F(Reverse, TheLastReferenceIsDroppedInDone) {
   reverse->submit(*first);
   reverse->submit(*second);
   ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 2; }));
-  // The calls fail while the server is being destroyed, and the first one then drops the last reference.
+  // The calls fail while the server is being destroyed: done() of the first call then drops the last reference.
   sides->handler.intercept = {};
   sides->server.reset();
   for (const auto* call : {first.get(), second.get()}) EXPECT_EQ(call->status, TransportError::connection_lost);

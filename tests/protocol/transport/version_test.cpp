@@ -170,8 +170,8 @@ TEST(Version, LostOffer) {
   EXPECT_EQ(trace.back(), "server send 40");
 }
 
-// In each round the connection is lost after one frame more, in some rounds during the negotiation: each call succeeds,
-// and nothing leaks.
+// In each round the connection is lost one frame later, in some rounds during the negotiation: each call succeeds, and
+// nothing leaks.
 TEST(Version, ConnectionsThatBreakAtEveryFrame) {
   std::vector<Shape> shapes(3);
   shapes[1].items = {9001};

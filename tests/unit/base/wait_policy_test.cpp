@@ -81,7 +81,7 @@ class Model {
  private:
   void server_since(TimePoint since) { server.waits_since = since; }
 
-  /// Lets the client wait `think` for a timer: if its policy says so, it polls.
+  /// Lets the client wait `think` for a timer; the client polls if its policy says so.
   void client_idles(Duration think) {
     const TimePoint since = now_ - think;
     const Duration window = client.policy.window(since);
@@ -216,7 +216,8 @@ TEST(WaitPolicy, OnOneProcessorTheyTakeTurns) {
   }
 }
 
-// If a thread polls while another thread computes on its processor, each yield costs it a time slice of 3 ms.
+// If a thread polls while another thread computes on the same processor, each yield costs the polling thread a time
+// slice of 3 ms.
 TEST(WaitPolicy, LeavesTheProcessorToAThreadThatComputes) {
   for (Machine machine : machines()) {
     if (machine.work != 35us) continue;  // with less work per call, the model would have to run longer

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::conform {
 
-/// Cases of each level: one passes, three fail, one is skipped, and one throws.
+/// Cases of all levels: one passes, three fail, one is skipped, and one throws.
 inline Suite sample_suite() {
   Suite suite;
   const auto passing = [](Record&) {};

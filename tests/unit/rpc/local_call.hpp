@@ -16,7 +16,7 @@
 
 namespace rpcrdma::test {
 
-/// One call, with the Write chunks and Read chunks of its peer.
+/// One call, with its Write chunks and Read chunks.
 class LocalCall final : public transport::IncomingCall, private PayloadMemory {
  public:
   enum class End : std::uint8_t { none, sent, discarded, failed };
