@@ -143,7 +143,7 @@ TEST_P(Data, LostConnections) {
   }
 }
 
-// In each round the sink of another RDMA Read cannot be registered: the client receives NFS3ERR_JUKEBOX, the connection
+// In round n the sink of the n-th RDMA Read cannot be registered: the client receives NFS3ERR_JUKEBOX, the connection
 // stays, and the memory of the call is freed.
 TEST_P(Data, SinksThatDoNotFitTheLimitOfLockedMemory) {
   const nfs_fh3 file = create(root(), "f");

@@ -214,7 +214,7 @@ constexpr std::string_view kPending = "00000000000000000000000100000001", kDone 
 // has been sent. Later the server enlarges its receives by itself: the update for that clears no request.
 TEST_F(AskingClient, TakesARequestBackBehindAnUnsentUpdate) {
   EXPECT_EQ(asked_for(8192), kPending);
-  const std::uint32_t first = call_until(kRequest);  // the server sends the update when this is answered
+  const std::uint32_t first = call_until(kRequest);  // the server sends the update when this request is answered
   EXPECT_EQ(asked_for(16384), kPending);
   EXPECT_EQ(asked_for(8192), kDone);
   EXPECT_EQ(answers(option(first, kResponse, {0, 0, 0}, 1)).size(), 1u);
@@ -263,8 +263,8 @@ class ClientOfASmallServer : public AskingClient {
   std::vector<std::unique_ptr<transport::Client>> others;
 };
 
-// [xchar-6.2-a] the server sends its experimental characteristic in UPD_XCHAR: a client that treats this as malformed
-// keeps its connection, and does not receive the characteristic again
+// [xchar-6.2-a] the server sends its experimental characteristic in UPD_XCHAR: a client that treats the message as
+// malformed keeps its connection, and does not receive the characteristic again
 TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(asked_for(16384), kPending);
   EXPECT_EQ(answers(option(call_until(kRequest), kResponse, {0, 0, 0}, 1)).size(), 1u);

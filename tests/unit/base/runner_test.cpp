@@ -81,7 +81,8 @@ void stay_on_one_processor() {
   CPU_ZERO(&one);
   CPU_SET(first, &one);
   ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-  // Tries to keep other programs from displacing this thread: the runner stops polling while they do.
+  // Tries to keep other programs from displacing this thread: while another program displaces it, the runner does not
+  // poll.
   const sched_param least{1};
   ::sched_setscheduler(0, SCHED_FIFO, &least);
 }

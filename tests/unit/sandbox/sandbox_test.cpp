@@ -109,8 +109,8 @@ struct NamedCall {
   long (*make)();
 };
 
-// Calls whose refusal no other test would notice, at least on most machines. With these arguments most of them fail,
-// but never with ENOSYS.
+// Permitted calls whose refusal by the filter no other test would notice, at least on most machines. With these
+// arguments most of them fail, but never with ENOSYS.
 const NamedCall kPermitted[] = {
     {"unsent bytes of a socket", [] { return static_cast<long>(ioctl(-1, SIOCOUTQ, nullptr)); }},
     {"a device", [] { return static_cast<long>(ioctl(-1, _IOWR(0x1b, 1, std::uint64_t), nullptr)); }},
