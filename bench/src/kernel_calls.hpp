@@ -10,8 +10,8 @@
 
 namespace rpcrdma::bench {
 
-/// Counts the system calls of a process with a tracepoint of the kernel, also calls that bypass the C library. Needs
-/// root and a kernel with tracing. While an object exists, system calls take longer on the whole machine.
+/// Counts the system calls of a process, including those that bypass the C library, with a tracepoint of the kernel.
+/// Needs root and a kernel with tracing. While a KernelCalls exists, system calls take longer on the whole machine.
 class KernelCalls {
  public:
   /// Counts from now on in all threads of `process`, and in those that they start.

@@ -10,7 +10,7 @@ namespace rpcrdma::bench {
 /// Which processors the servers and their clients run on.
 enum class Placement : std::uint8_t {
   free,     ///< wherever the scheduler puts them, which may change within a run
-  apart,    ///< servers and clients on different processors, as on two hosts; `free` if there is only one
+  apart,    ///< servers and clients on different processors, as on two hosts; with one processor, as `free`
   together  ///< all on one processor
 };
 

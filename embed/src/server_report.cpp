@@ -2,7 +2,7 @@
 // What a running server has done.
 // Operation: for a report, each event loop copies its own figures; the caller waits for the copies and adds them.
 // Ownership: a task on a loop owns the promise for which the caller waits; stop() destroys tasks that have not run.
-// Error handling: the part of a loop that has ended is missing.
+// Error handling: a report lacks the figures of a loop that has ended.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <future>

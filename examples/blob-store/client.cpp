@@ -30,7 +30,8 @@ void check(blob_status status) {
 /// A file mapped into memory.
 class Mapping {
  public:
-  /// For reading. The mapping is private, because registration requires it to be writable.
+  /// Maps an existing file. Registration requires writable memory: a private mapping is writable although the file is
+  /// opened only for reading.
   explicit Mapping(const char* path) {
     const int file = ::open(path, O_RDONLY);
     struct stat status {};

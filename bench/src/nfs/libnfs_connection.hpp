@@ -15,7 +15,7 @@
 
 namespace rpcrdma::bench {
 
-/// A connection of libnfs over TCP to one program on 127.0.0.1. Failures are std::runtime_error.
+/// A connection of libnfs over TCP to one program on 127.0.0.1. Throws std::runtime_error on failure.
 class LibnfsConnection {
  public:
   LibnfsConnection(std::uint16_t port, int program, int version);

@@ -5,7 +5,7 @@
 
 namespace rpcrdma::bench {
 
-/// Credits of each side of a connection: enough for the deepest case and the largest sweep.
+/// Credits of each side of a connection: the greatest depth of all cases and sweeps.
 constexpr std::uint32_t kCredits = 64;
 
 /// Serves the service of service.hpp on one thread, until the process is killed.

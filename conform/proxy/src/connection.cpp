@@ -300,8 +300,8 @@ void Connection::report(const Half& half, const Frame& frame, const Fault& fault
   const Rule& rule = fault.rule;
   if (what.empty()) {
     ++counters_.skipped;
-    log_.info("skipped fault: connection={} {} {} {}: {}", number_, name_of(half.side), name_of(frame.kind),
-              fault.number, name_of(rule.action));
+    log_.info("skipped fault: connection={} {} {} {}: {} does not apply to this frame", number_, name_of(half.side),
+              name_of(frame.kind), fault.number, name_of(rule.action));
     return;
   }
   ++counters_.faults[static_cast<std::size_t>(rule.action)];

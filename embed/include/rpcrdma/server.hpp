@@ -41,7 +41,7 @@ struct ServerOptions {
   std::uint32_t max_connections = 1024;  ///< the most connections of iwarp, of each verbs address, of each TCP listener
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
-  Polling poll{};                      ///< polling of each event loop before its thread sleeps
+  Polling poll{};                      ///< how each event loop polls before its thread sleeps
   Log log{};                           ///< copied
   std::shared_ptr<fabric::Tap> tap{};  ///< an observer of the RDMA traffic, for example a capture::Capture; null: none
   // Options of the layers below. The credits, threshold, version and number of connections above override the values in

@@ -19,7 +19,7 @@ std::uint32_t number_from(const char* variable, std::uint32_t otherwise);
 /// Returns a random shape. Most of its sizes are near the sizes of receives.
 Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed);
 
-/// Makes random changes. `random` must outlive this object.
+/// Changes characteristics at random. `random` must outlive this object.
 class RandomChanges {
  public:
   explicit RandomChanges(std::mt19937& random) noexcept : random_(random) {}

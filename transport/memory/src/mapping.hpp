@@ -6,7 +6,7 @@
 
 namespace rpcrdma::memory {
 
-/// Whole pages of anonymous memory. Empty when the system has no memory left.
+/// A mapping of anonymous memory. Empty if the system refused to map the memory.
 class Mapping {
  public:
   Mapping() noexcept = default;

@@ -25,7 +25,7 @@ struct RequesterSetup {
   std::chrono::milliseconds grace{
       1000};  ///< the time that the peer has to stop using the memory of a call that was given up
   bool may_use_chunks = true;
-  bool resends = true;  ///< false: calls fail with connection_lost, as a server cannot connect to its client
+  bool resends = true;  ///< false: calls end with their connection, as a server cannot reconnect to its client
   Log log;
 };
 

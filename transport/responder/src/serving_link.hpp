@@ -58,7 +58,7 @@ class ServingLink {
   BudgetShare& bulk() noexcept { return bulk_; }
   BudgetShare& long_calls() noexcept { return long_calls_; }
   std::uint32_t grant() const noexcept;
-  /// Counts a call of this connection by its procedure.
+  /// Adds one to this connection's number of calls of `procedure`.
   void count(const CallStatistics& procedure);
   void remove(CallImpl& call) noexcept;
   bool is_lost() const noexcept { return connection_ == nullptr; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MOUNT version 3 over RDMA. RFC 8267 requires it only over TCP: these cases are skipped if MOUNT is used over TCP.
+// They are also skipped if a root handle was given, as MOUNT is then not used.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

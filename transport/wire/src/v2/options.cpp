@@ -44,7 +44,7 @@ Decoded decode(Octets option, ResponseOption& out) {
   return finished(in);
 }
 
-// [xchar-4.4-a] the present value, and whether a request is not pending any more
+// [xchar-4.4-a] the present value, and whether an earlier request for it is no longer pending
 Decoded decode(Octets option, UpdateOption& out) {
   Reader in(option);
   decode(in, out.now);

@@ -16,7 +16,7 @@ class Histogram {
   /// Values of 2^kMaxBits and more are counted in the highest bucket; sum() includes them in full.
   static constexpr unsigned kMaxBits = 37;
 
-  /// Counts one value. Takes the least time if the value is equal to the one before.
+  /// Counts one value. Fastest if the value equals the previous one.
   void add(std::uint64_t value) noexcept {
     if (value != last_) {
       count_run();

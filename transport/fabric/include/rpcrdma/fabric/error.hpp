@@ -25,7 +25,7 @@ enum class FabricError {
   plugin_mismatch,     ///< the provider's plug-in belongs to another build
   no_rdma,             ///< the kernel offers no RDMA, or denies access to it
   device_lost,         ///< the device was removed or has failed; it may come back
-  device_closed,       ///< this process may not open the device
+  device_closed,       ///< the device file is missing, or this process has no permission to open it
   no_driver,           ///< rdma-core has no driver for the device
   no_libibverbs,       ///< libibverbs of rdma-core is missing
   no_librdmacm,        ///< librdmacm of rdma-core is missing

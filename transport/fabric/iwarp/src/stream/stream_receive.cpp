@@ -193,7 +193,7 @@ void Stream::terminated() noexcept {
     log_.limited(fabric_->stream_lines)
         .warn("the peer ended the connection with a Terminate: {}", known ? describe(message.code) : "malformed");
   const TerminateCode& code = message.code;
-  // Protection errors refer to Writes and Reads of this side, except where an STag could not be invalidated.
+  // A protection error is about a Write or Read of this side, unless it says that an STag could not be invalidated.
   const bool access = known && ((code.layer == terminate::kDdpLayer && code.type == terminate::kTaggedBuffer) ||
                                 (code.layer == terminate::kRdmapLayer && code.type == terminate::kRemoteProtection &&
                                  code != terminate::kForeignInvalidate));
