@@ -36,7 +36,8 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   bool start(std::shared_ptr<TcpCallOwner> owner, Record& record);
   /// Waits until `share` provides `bytes` for the reply data.
   void await(BudgetShare& share, std::uint32_t bytes, Handler handler);
-  /// Stops waiting, because the connection is lost. Returns the number of bytes for which the call has waited.
+  /// Ends the wait of await(), if any, because the connection is lost: its handler gets connection_lost. Returns the
+  /// number of bytes awaited, or 0.
   std::size_t give_up() noexcept;
   /// To be called when the reply has been written or lost. Runs the handler and ends the call.
   void written(error_code status) noexcept;

@@ -18,7 +18,7 @@ struct Setting {
   Polling poll;                    ///< polling of both sides
   std::uint32_t threshold = 4096;  ///< inline threshold of both directions, in bytes
   std::size_t pool_octets = memory::PoolOptions().max_octets;
-  bool statistics = false;                 ///< the NFS server serves them by HTTP, and a run requests them each second
+  bool statistics = false;                 ///< the NFS server serves statistics by HTTP; a run reads them once a second
   std::filesystem::path server_capture{};  ///< file for the capture of the server; empty: none
   std::filesystem::path client_capture{};
   std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< option of clients

@@ -2,7 +2,7 @@
 #pragma once
 // Time and randomness of the process. The program replaces clock_gettime(), epoll_wait(), timerfd_create(),
 // getrandom(), arc4random() and the function behind std::random_device, so the library runs unchanged. Between begin()
-// and end() they use simulated time and random numbers from the seed, otherwise they call the system. Used on one
+// and end() they use simulated time and random numbers from the seed; otherwise they call the system. Used on one
 // thread.
 #include <chrono>
 #include <cstdint>

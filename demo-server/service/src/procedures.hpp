@@ -9,9 +9,9 @@
 
 namespace rpcrdma::nfsd {
 
-/// The procedures of one thread. Resolves the first handle of each call on the event loop. Calls to a file system that
-/// may block run on the I/O threads. Other calls run on the event loop at once, and so do those that can be answered
-/// from memory.
+/// The procedures of one thread. Resolves the first handle of each call on the event loop. If the file system may
+/// block, a call runs on an I/O thread unless it can be answered from memory. Other calls run on the event loop at
+/// once.
 class NfsService::Procedures {
  public:
   Procedures(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log)

@@ -18,7 +18,7 @@ class Program {
  public:
   Program(Options options, Log log);
 
-  /// Makes the device, listens, and gives up all privileges. Returns nothing on success, else one line with the
+  /// Makes the device, gives up all privileges, and listens. Returns nothing on success, else one line with the
   /// failure.
   std::optional<std::string> start();
   std::string ready_line() const;

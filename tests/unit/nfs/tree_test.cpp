@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trees from hostile servers.
+// Copies and removals of trees, and look-ups of paths, with a scripted server; in some tests it is hostile.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/stat.h>

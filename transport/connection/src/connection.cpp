@@ -16,7 +16,8 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// A server posts this many receives before it knows how many credits the client requests [8166-3.3.3-e].
+/// A server posts at most this many receives for calls before it knows how many credits the client requests
+/// [8166-3.3.3-e].
 constexpr std::uint32_t kFirstReceives = 4;
 /// The maximum number of outstanding RDMA_ERROR messages, in addition to replies.
 constexpr std::uint32_t kErrorSends = 16;

@@ -45,7 +45,8 @@ class RequesterCore final : public Requester {
   /// To be called when there is a connection. The caller forwards the connection's events to this object until
   /// detach().
   void attach(ConnectionPtr connection);
-  /// To be called when the connection has ended. Calls on the wire wait again, in order, or fail.
+  /// To be called when the connection has ended. With RequesterSetup::resends, calls on the wire wait again,
+  /// in order; without it, or after shut(), they fail.
   void detach();
   /// Ends every call submitted so far before it returns, with `why` unless the outcome of the call is already known.
   /// There will be no other connection: later calls end soon after they are submitted.

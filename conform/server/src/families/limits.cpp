@@ -8,7 +8,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// The call must be served, or refused by ERR_CHUNK or an RPC error.
+/// Sends the call. It must be served, or refused by ERR_CHUNK or an RPC error; the connection must stay usable.
 void answered(Session& s, const Outgoing& call) {
   s.send(call);
   const Message message = s.answer_to(call.xid());

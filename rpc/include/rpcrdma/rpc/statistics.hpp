@@ -12,7 +12,7 @@ namespace rpcrdma::rpc {
 /// of several threads may be added. A server counts a call when its arguments have been decoded, a client each time
 /// that it sends the call.
 struct ProcedureStatistics : transport::CallStatistics {
-  /// Results that carry an error of the program, such as NFS3ERR_NOENT.
+  /// The results that carry one error status of the RPC program, such as NFS3ERR_NOENT.
   struct Failure {
     std::uint32_t status = 0;  ///< the status that the results carry
     std::uint64_t count = 0;   ///< 0: this entry is not used

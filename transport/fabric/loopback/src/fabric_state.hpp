@@ -48,7 +48,7 @@ struct FabricState {
   std::vector<std::weak_ptr<WindowState>> windows;  ///< in order of creation; some may have expired
   std::uint32_t overstatement = 0;                  ///< bytes added to the reported length of the next message
 
-  /// The error of an operation of the fabric: device_lost, or the result of Faults::next().
+  /// The error that the operation must return: device_lost after the loss of the device, else that of Faults::next().
   error_code begin(LoopbackOperation operation) noexcept {
     return lost ? error_code(FabricError::device_lost) : faults.next(operation);
   }

@@ -13,8 +13,8 @@ enum class Where {
   /// file system, or has a path that is too long.
   unknown,
 };
-/// Finds where an object is; it must be a directory or have exactly one name. Stores its path in `*found` if it is
-/// inside.
+/// Finds whether the object `fd` is `root` or below it; the object must be a directory or have exactly one name. Stores
+/// its path in `*found` if it is inside.
 Where where_is(int fd, int root, std::string* found = nullptr);
 /// True if the open directory is `root` or below it.
 bool is_inside(int directory, int root);

@@ -12,7 +12,7 @@ namespace rpcrdma {
 enum class LogFormat {
   text,  ///< time, program, process, level, subject (LogSubject) and message
   /// One JSON object (RFC 8259) per line, with the members time, level, program, pid and message. A line about a
-  /// connection also has the members connection, fabric and peer; a line about a call also has xid.
+  /// connection or a call also has the members connection, fabric, peer and xid, without what is unknown.
   json,
 };
 

@@ -83,7 +83,7 @@ struct ListenerCounters {
   std::uint32_t connections = 0;  ///< open now, or being set up
   std::uint64_t accepted = 0;     ///< connections made
   std::uint64_t refused = 0;      ///< requests beyond a limit, or while the server shuts down
-  std::uint64_t failed = 0;       ///< handshakes that have failed, as far as the provider sees them
+  std::uint64_t failed = 0;       ///< requests that failed during set-up, as far as the provider sees them
 };
 
 /// What one worker of a server has done.
