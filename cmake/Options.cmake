@@ -93,8 +93,6 @@ if(RPCRDMA_SANITIZE)
   if(RPCRDMA_SANITIZE MATCHES "thread")
     # Thread sanitizer does not support stand-alone fences.
     target_compile_definitions(rpcrdma_build INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
-    # Tests define operator new, as does the run-time library of Clang's thread sanitizer.
-    target_link_options(rpcrdma_build INTERFACE -Wl,--allow-multiple-definition)
   endif()
 endif()
 if(RPCRDMA_COVERAGE)

@@ -16,7 +16,9 @@ build_preset() {
   log=build
   [[ $preset == release ]] || log=build-$preset
   mkdir -p "$log" && log=$log/build.log
-  if ! cmake --preset "$preset" "${definitions[@]}" >"$log" 2>&1 ||
+  cmake --preset "$preset" "${definitions[@]}" >"$log" 2>&1 || true
+  # CMake forgets the options once if the compiler is another one than before, but not the compiler.
+  if ! cmake --preset "$preset" "${definitions[@]}" >>"$log" 2>&1 ||
     ! cmake --build --preset "$preset" "${targets[@]}" >>"$log" 2>&1; then
     grep -nE 'error|Error|FAILED|undefined reference' "$log" | head -n 20 >&2 || true
     tail -n 40 "$log" >&2

@@ -19,9 +19,10 @@ import socket, struct
 listener = socket.create_server(("127.0.0.1", 111))
 print("ready", flush=True)
 peer = listener.accept()[0]
-xid = peer.recv(4096)[4:8]
+xid = peer.recv(8, socket.MSG_WAITALL)[4:]
 peer.sendall(struct.pack(">I4s8I", 1 << 31 | 36, xid, 1, 0, 0, 0, 0, 1, {PROGRAM}, 1))
-peer.recv(1)
+while peer.recv(4096):
+    pass
 """
 
 

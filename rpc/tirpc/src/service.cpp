@@ -239,12 +239,12 @@ bool Service::receive(rpc_msg* message) {
 /// Waits for a moment while a call is arriving. If the call arrives in time, the program need not call poll() for it.
 void Service::run_until_ready() {
   const std::chrono::microseconds moment(loop_polling.mode == Polling::Mode::off ? 0 : 20);
-  std::optional<Clock::time_point> last;
+  std::optional<std::chrono::steady_clock::time_point> last;
   for (unsigned events = 0; ready_.empty() && events < kMostEvents;) {
     if (context_.poll_one() != 0) {
-      last = Clock::now();
+      last = std::chrono::steady_clock::now();
       ++events;
-    } else if (!last || Clock::now() - *last > moment) {
+    } else if (!last || std::chrono::steady_clock::now() - *last > moment) {
       return;
     }
   }

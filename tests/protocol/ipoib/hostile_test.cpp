@@ -210,6 +210,7 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
   }));
   auto& written = victim_->device.written;
   EXPECT_EQ(written.size(), victim_->counts().received);
+  ASSERT_FALSE(written.empty());
   written.erase(written.begin());  // the honest neighbour's
   EXPECT_THAT(written, testing::Each("10.9.0.9 > 10.9.0.1 21 0"));
   if (!peer->node.disconnected) return;
