@@ -45,16 +45,21 @@ class NfsService::Procedures {
     else
       job(codec_);
   }
-  /// A job that answers `call` by work(call, transfer, codec) or, if memory runs out, by NFS3ERR_JUKEBOX. The transfer
-  /// belongs to the event loop, and any answer returns it; an exception would destroy it on the I/O thread.
+  /// A job that answers `call` by work(call, transfer, codec) or, if `work` throws before it answers, by an error:
+  /// NFS3ERR_JUKEBOX if memory runs out, else NFS3ERR_SERVERFAULT. The transfer belongs to the event loop, and any
+  /// answer returns it; an exception would destroy it on the I/O thread.
   template <rpc::Procedure P, class Work>
   static auto answering(rpc::ServerCall<P> call, TransferPtr transfer, Work work) {
     return [call = std::move(call), transfer = std::move(transfer), work](const HandleCodec& codec) mutable {
+      Status status = Status::serverfault;
       try {
-        work(call, transfer, codec);
+        return work(call, transfer, codec);
       } catch (const std::bad_alloc&) {
-        call.reply(failed<P>(Status::jukebox), [transfer = std::move(transfer)](error_code) {});
+        // The client repeats a call that is answered by NFS3ERR_JUKEBOX; a SYMLINK may have made its link already.
+        if constexpr (!std::same_as<P, rpc::nfs3::Symlink>) status = Status::jukebox;
+      } catch (...) {
       }
+      if (call) call.reply(failed<P>(status), [transfer = std::move(transfer)](error_code) {});
     };
   }
   template <rpc::Procedure P>
