@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Calls are forwarded to the present fabric. When that fabric ends, it is destroyed, and a timer opens the
-// next one.
+// Operation. Calls are forwarded to the present fabric. When that fabric ends, it is destroyed; a timer, or a call that
+// needs a fabric, opens the next one.
 // Ownership. Regions, listeners and queue pairs belong to the user. Regions and listeners are in a list while they
 // exist. A queue pair ends with the fabric that made it.
 // Errors. While there is a device, errors come from the present fabric. If attempts to open the device fail for the

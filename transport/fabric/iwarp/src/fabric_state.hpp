@@ -27,8 +27,8 @@ struct FabricState {
   StagTable stags;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
-  LogLimit setup_lines;   ///< limits the lines about connections whose set-up fails
-  LogLimit stream_lines;  ///< limits the lines about connections that peers end or break
+  LogLimit setup_lines;   ///< limits the lines about connections that cannot be accepted or set up
+  LogLimit stream_lines;  ///< limits the lines about the ends of connections
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one posted handler is one turn: it moves the frames of all queue pairs, in order of creation, and then
-// runs their callbacks. Another turn is posted as long as a queue pair has frames to move or callbacks to run.
+// Operation: one posted handler is one turn: it runs the actions of later(), then moves the frames of all queue pairs,
+// in order of creation, and then runs their callbacks. Another turn is posted as long as a queue pair has frames to
+// move or callbacks to run.
 // Ownership: the handler holds the core weakly, so that no turn runs after all users of the core are gone.
 // Error handling: a turn cannot fail.
 #include "core.hpp"

@@ -116,7 +116,7 @@ class End : public std::enable_shared_from_this<End> {
   std::size_t submitted_ = 0;
   std::size_t transmitted_ = 0;
   std::uint32_t send_slots_ = 0;
-  std::uint32_t silent_slots_ = 0;  // slots that unsignalled work holds until later work completes
+  std::uint32_t silent_slots_ = 0;  // slots that unsignalled work holds until later signalled work completes
   std::uint32_t reads_out_ = 0;
   std::uint32_t unanswered_reads_ = 0;  // Reads posted and not answered
   std::uint64_t read_waits_ = 0;

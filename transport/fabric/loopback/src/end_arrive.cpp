@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: frames are taken in order once they are due; a Write may be placed in two steps.
 // Ownership: data is placed only in memory of a posted receive, a bound or pinned window, or an outstanding Read.
-// Error handling: a violation by the peer ends the connection on both sides; nothing is placed.
+// Error handling: a violation by the peer ends the connection on both sides; nothing more is placed.
 #include <cstring>
 #include <utility>
 

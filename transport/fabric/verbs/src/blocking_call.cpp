@@ -4,8 +4,8 @@
 // Ownership. A job belongs to its thread, to the list of jobs and to its BlockingCall. Threads that have ended are
 // joined when the next thread starts or when the io_context is destroyed. The destructor of the io_context also waits
 // for calls that still block; the process could not end before these calls return anyway.
-// Error handling. If no thread can be created, a call fails with EAGAIN. If none can be created for last(), it runs in
-// the caller's thread.
+// Error handling. If no thread can be created, a call fails with EAGAIN. If none can be created for last(), last()
+// runs in the caller's thread.
 #include "blocking_call.hpp"
 
 #include <pthread.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Several events show that the device is lost: the removal event of the anchor, of a queue pair or of a
-// listener, DEVICE_FATAL, or another device at the device's address. The first of them ends the fabric. Only one fabric
-// on the device reads DEVICE_FATAL; it passes the event on to the other fabrics.
-// Ownership. Queue pairs belong to the user, and are listed here as long as they exist.
+// listener, the end of the stream of asynchronous events, DEVICE_FATAL, or another device at the device's address. The
+// first of them ends the fabric. Only one fabric on the device reads DEVICE_FATAL; it passes the event on to the other
+// fabrics.
+// Ownership. Queue pairs belong to the user, and are listed here until they are quiesced.
 // Error handling. Only make() fails: an object that cannot be released at once is released with the last object that
 // needs it.
 #include "core.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Every end of a connection except quiesce() calls finish(). finish() collects the completions that are on
-// the device, releases windows and queue pair, completes the remaining work as flushed, and ends the connection. The
-// callbacks run from the io_context. disconnect() first waits until the send queue is empty, because the device drops
-// unsent work when it disconnects.
+// Operation. Every end of a connection except quiesce() calls finish(). finish() stops the queue pair, collects its
+// completions, releases windows and queue pair, completes the remaining work as flushed, and passes the end to the
+// dispatcher. The callbacks run from the io_context. disconnect() first waits until the send queue is empty, because
+// the device drops unsent work when it disconnects.
 // Ownership. finish() releases everything but the rdma_cm id, which remains until the queue pair is quiesced: while the
 // id exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost,
 // on_device_lost() destroys the id too. During an iWARP handshake a thread destroys the id, the queue pair and the
@@ -56,9 +56,10 @@ void VerbsQueuePair::hang_up() {
   arm_timer(kLinger);
 }
 
-// Called when the device has flushed work although neither side has asked to disconnect. On InfiniBand the peer has
-// violated the protocol, and has been notified. On iWARP the cause may be only the end of the TCP connection, which
-// rdma_cm is about to report. That end is orderly unless `lost`, the error of flushed work of this side, is set.
+// Called when the device has flushed work although this side has not asked to disconnect, and rdma_cm has reported no
+// end. On InfiniBand the peer has violated the protocol, and has been notified. On iWARP the cause may be only the end
+// of the TCP connection, which rdma_cm is about to report. That end is orderly unless `lost`, the error of flushed work
+// of this side, is set.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;

@@ -12,7 +12,8 @@ namespace rpcrdma::fabric::verbs {
 /// peer's program does not notice a probe.
 ///
 /// An empty Write also makes siw read the first message, which siw may leave unread if the message closely follows the
-/// handshake. Therefore an iWARP connector sends a few empty Writes, at growing intervals, until it receives a message.
+/// handshake. Therefore an iWARP connector sends up to ten empty Writes, at growing intervals, until it receives a
+/// message.
 class PeerWatch {
  public:
   class Owner {
@@ -44,7 +45,7 @@ class PeerWatch {
   boost::asio::steady_timer keepalive_timer_;
   boost::asio::steady_timer nudge_timer_;
   unsigned nudges_ = 0;
-  unsigned quiet_quarters_ = 0;  // quarters of the keepalive time since the last completion
+  unsigned quiet_quarters_ = 0;  // quarters of the keepalive time since the last completion or probe
   bool watching_ = false;
   SelfPointer<PeerWatch> self_{*this};
 };

@@ -11,7 +11,7 @@
 // object that owns the dispatcher therefore outlives run(). Before the callback of a work request runs, its slots are
 // returned to the counter of its queue, so that the callback can post again.
 //
-// Error handling. The dispatcher cannot fail; each completion or end carries a status. The ring grows to the bound
+// Error handling. The dispatcher cannot fail; each completion or end carries a status. The ring grows up to the bound
 // given to reserve() and does not shrink: in the steady state nothing allocates.
 #include <memory>
 #include <optional>

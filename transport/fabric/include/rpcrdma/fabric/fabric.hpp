@@ -8,8 +8,8 @@
 // call into the fabric: callbacks run from the io_context.
 //
 // Ownership. A queue pair never owns buffers: a posted buffer belongs to the provider until its work completes.
-// Quiescing or destroying a queue pair ends the connection at once: afterwards none of its callbacks starts, and
-// nothing touches a posted or exposed buffer.
+// Quiescing or destroying a queue pair ends the connection at once: afterwards no callback of the queue pair starts,
+// and nothing touches a posted or exposed buffer.
 //
 // Lifetime. A queue pair is not destroyed within one of its callbacks (a completion, on_established, on_rejected,
 // on_disconnected, on_batch_end). Its owner quiesces the queue pair there and defers the deletion, with delete_later()
@@ -83,7 +83,7 @@ struct Counters {
   std::uint64_t reopened = 0;
   // iWARP in userspace only:
   std::uint64_t frames_sent = 0;      ///< FPDUs
-  std::uint64_t frames_received = 0;  ///< FPDUs with a correct CRC, or of a connection without CRCs
+  std::uint64_t frames_received = 0;  ///< FPDUs with an acceptable header and, with CRCs, a correct CRC
   std::uint64_t crc_errors = 0;       ///< FPDUs with a wrong CRC, each of which ended its connection
   std::uint64_t socket_reads = 0;     ///< reads that returned data
   std::uint64_t socket_writes = 0;    ///< writes that took data
@@ -125,7 +125,8 @@ class RPCRDMA_EXPORT MemoryRegion {
 
 struct Completion;
 
-/// The context of a posted operation. It belongs to the poster, and must exist until on_completion() is called.
+/// The context of a posted operation. It belongs to the poster, and must exist until on_completion() is called or the
+/// queue pair is quiesced.
 class RPCRDMA_EXPORT WorkContext {
  public:
   /// The operation is over. Its buffers belong to the poster again.
@@ -150,8 +151,8 @@ class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
   /// True while the range is exposed, and while a frame in transit still names it after the peer has invalidated it. Do
-  /// not reuse the memory while this is true, nor between invalidate() and its completion, when verbs already returns
-  /// false.
+  /// not reuse the memory while this is true, nor between invalidate() and its completion, when the result may already
+  /// be false.
   virtual bool bound() const noexcept = 0;
   /// The segment to advertise to the peer. Valid from one bind until the next.
   virtual Segment segment() const noexcept = 0;
@@ -203,7 +204,8 @@ class RPCRDMA_EXPORT QueuePairEvents {
   /// requires (RFC 6581 section 9.1). on_disconnected(FabricError::rejected) follows. iwarp and verbs call this
   /// function; loopback reports a rejection by on_disconnected alone.
   virtual void on_rejected(const ConnectionInfo& /*peer*/) noexcept {}
-  /// The connection failed or ended: FabricError or a system error; success means an orderly close.
+  /// The connection failed or ended. `why` is a FabricError, a BaseError or a system error; success means an orderly
+  /// close.
   virtual void on_disconnected(error_code why) noexcept = 0;
   /// The end of a batch of completions. The user calls submit() here, for all work that the callbacks of the batch
   /// posted.
@@ -289,7 +291,8 @@ class RPCRDMA_EXPORT QueuePair {
   virtual std::uint64_t retransmissions() const noexcept { return 0; }
 };
 
-/// A peer's request for a connection. Created on the listener's thread; destroying it rejects the connection.
+/// A peer's request for a connection. Created on the listener's thread; destroying it unanswered rejects the
+/// connection.
 class RPCRDMA_EXPORT ConnectionRequest {
  public:
   virtual ~ConnectionRequest() = default;
@@ -305,7 +308,7 @@ class RPCRDMA_EXPORT Listener {
   virtual ~Listener() = default;  ///< stops listening; established connections stay
   /// The listener's address, with the actual port.
   virtual Endpoint local() const = 0;
-  /// Connections that ended before their request was complete; 0 if the provider does not see them (only iwarp
+  /// Connections that ended without a complete and valid request; 0 if the provider does not see them (only iwarp
   /// does). May be called on any thread.
   virtual std::uint64_t failed_handshakes() const noexcept { return 0; }
 };
@@ -327,7 +330,7 @@ class RPCRDMA_EXPORT Fabric {
   /// FabricError::device_lost, which its callbacks report afterwards; no further request arrives, and every operation
   /// on the fabric fails with device_lost. The owner then destroys listeners, regions and the fabric. The handler
   /// itself may destroy them, which releases the device at once: the call of the handler is the last action of the
-  /// fabric. Queue pairs and windows may outlive the fabric. A provider without devices (iwarp) never ends.
+  /// fabric. Queue pairs and windows may outlive the fabric. A fabric without a device (iwarp) never ends.
   virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
   /// Registers `memory`, which belongs to the caller and must outlive the result. Fails with FabricError::locked_memory

@@ -7,8 +7,8 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// Size of the scratch buffer. A read offers kMinScratch of it at first, and up to all of it while many small frames
-/// arrive.
+/// kScratch is the size of the scratch buffer. A read offers kMinScratch bytes of it at first, and up to all of it
+/// while many small frames arrive.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
 /// After this many small frames in a row, the reader no longer expects a large frame. Between two large frames, a peer

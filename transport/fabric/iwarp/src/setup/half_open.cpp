@@ -2,7 +2,8 @@
 // Operation: reads the Request, within one time limit.
 // Ownership: the handlers keep the object alive. At the end the listener receives the socket, and the Request if it is
 // complete.
-// Error handling: a Request that is malformed, late or followed by more bytes closes the connection without a Reply.
+// Error handling: a Request that is malformed, late, of an unknown revision or followed by more bytes closes the
+// connection without a Reply.
 #include "setup/half_open.hpp"
 
 namespace rpcrdma::fabric::iwarp {
@@ -20,7 +21,7 @@ void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens
 void HalfOpen::read() {
   socket_.async_read_some(request_.room(), [self = shared_from_this()](error_code error, std::size_t count) {
     if (self->finished_) return;
-    if (error) return self->finish(false, "the peer closed the connection");
+    if (error) return self->finish(false, "the peer closed the connection, or TCP lost it");
     self->received(count);
   });
 }

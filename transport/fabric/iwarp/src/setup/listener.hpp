@@ -42,7 +42,7 @@ class ListenerState : public std::enable_shared_from_this<ListenerState> {
   boost::asio::steady_timer timer_;
   HalfOpens half_open_;
   bool accepting_ = false;
-  std::atomic<std::uint64_t> failed_{0};  // connections without a complete Request
+  std::atomic<std::uint64_t> failed_{0};  // connections without a complete and valid Request
 };
 
 class IwarpListener final : public Listener {

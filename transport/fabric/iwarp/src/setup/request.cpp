@@ -10,8 +10,8 @@ void Request::reject(Octets private_data) noexcept {
   if (!socket_) return;
   const Fd socket = take_socket();
   const std::vector<std::byte> reply = encode(make_rejection(frame_, private_data));
-  // The socket buffer of a new connection has room for the Reply; the write fails if the peer has closed the
-  // connection.
+  // The socket buffer of a new connection has room for the Reply; the write fails only if the connection
+  // has already failed.
   if (!write_all(socket.get(), reply)) ::shutdown(socket.get(), SHUT_WR);
 }
 

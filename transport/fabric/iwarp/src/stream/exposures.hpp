@@ -20,7 +20,7 @@ class Exposures {
  public:
   explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}
 
-  // To be called when a window is created, or destroyed.
+  // adopt() is to be called when a window is created, forget() when it is destroyed.
   void adopt(Exposure& exposure);
   void forget(Exposure& exposure) noexcept;
   bool owns(const Exposure& exposure) const noexcept { return exposure.owner == this; }

@@ -71,11 +71,12 @@ class SendSide {
   /// To be called when all frames made so far have been written to the socket.
   void written() noexcept;
 
-  // To be called when the header of a segment of a Read Response has arrived, or the segment is complete.
+  // For each segment of a Read Response: place_response() is to be called when the header has arrived, and
+  // response_placed() when the segment is complete.
   Placement place_response(const DdpHeader& header, std::uint32_t payload) noexcept;
   void response_placed(const DdpHeader& header, std::uint32_t payload) noexcept;
 
-  /// Completes work requests that are done, in order.
+  /// Completes work requests in order, up to the first that is not done.
   void retire() noexcept;
   /// Completes the remaining work as flushed. To be called when the connection has ended.
   void flush() noexcept;

@@ -48,7 +48,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
 
   // Connecting (stream_connect.cpp).
   void set_request(std::unique_ptr<Request> request) { request_ = std::move(request); }
-  /// Connects to `peer`, or accepts the Request. Call once.
+  /// Connects to `peer` or, if there is none, accepts the Request. Call once.
   void start(const std::optional<Endpoint>& peer);
 
   // Ending (stream_end.cpp).

@@ -90,7 +90,8 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   end(why, Parting::farewell, std::move(last_words));
 }
 
-/// Ends the connection after IwarpOptions::close_timeout, unless bytes of posted work were written in this time.
+/// Ends the connection after IwarpOptions::close_timeout; if posted work is outstanding and bytes were written in this
+/// time, waits again instead.
 void Stream::arm_close_timer() {
   timer_.expires_after(fabric_->options.close_timeout);
   timer_.async_wait([weak = weak_from_this(), before = writer_.written()](error_code error) {

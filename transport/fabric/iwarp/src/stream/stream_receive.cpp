@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one read is pending at a time, into the buffers that FpduReader plans; as long as reads fill these buffers
-// completely, further reads follow at once, up to kReadsInARow. The reader reports segments, which are checked before
-// they are placed [5041-7.1-a] [5041-7.1-b] and delivered when they are complete.
+// completely, or linger() finds more data, further reads follow at once, up to kReadsInARow. The reader reports
+// segments, which are checked before they are placed [5041-7.1-a] [5041-7.1-b] and delivered when they are complete.
 // Ownership: during placement a posted receive, a Read or a pinned window keeps the memory valid.
 // Error handling: a fault is answered by a Terminate; with CRCs, a fault in a header only when the CRC of the segment
 // is correct.
@@ -13,7 +13,7 @@ namespace rpcrdma::fabric::iwarp {
 namespace {
 
 constexpr std::uint8_t kOpcodes = 8;
-/// Reads in a row before other handlers run.
+/// The maximum number of further reads in a row before other handlers run.
 constexpr int kReadsInARow = 16;
 
 /// [5040-4.1-b] [5041-4.1-a] The T flag and the queue of an opcode.

@@ -13,7 +13,7 @@ namespace rpcrdma::fabric::iwarp {
 ///     connecting    the peer's part of the handshake
 ///     established   work
 ///     draining      the completion of posted work, after disconnect()
-///     peer_ended    the completion of posted work, after the peer ended its direction
+///     peer_ended    the completion of posted work, after disconnect(); the peer has ended its direction
 ///     shut_down     the end of the peer's direction; this side's direction has ended
 ///     closed        nothing
 class StreamState {

@@ -3,8 +3,8 @@
 // are written when it is writable again. The next batch is made when this batch has been written.
 // Ownership: payload is sent from the user's memory: work requests hold their buffers, and Responses pin their windows,
 // until the batch is written.
-// Error handling: after a write error nothing is sent. The connection ends only when reading fails or ends too: a
-// Terminate with the reason may still arrive.
+// Error handling: after a write error nothing is sent. A Terminate with the reason may still arrive, so the connection
+// does not end until reading fails or ends too or, after disconnect(), the close timer expires.
 #include <boost/asio/bind_allocator.hpp>
 
 #include "stream/stream.hpp"

@@ -49,7 +49,7 @@ struct DdpHeader {
 constexpr bool is_tagged(std::byte control) noexcept { return (control & std::byte{0x80}) != std::byte{0}; }
 
 void encode(const DdpHeader& header, Writer& out) noexcept;
-/// Makes the cursor fail if the header is cut short.
+/// Makes `in` fail if the header is cut short.
 DdpHeader decode_ddp(Reader& in) noexcept;
 
 }  // namespace rpcrdma::fabric::iwarp

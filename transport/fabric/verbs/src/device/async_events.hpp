@@ -14,7 +14,7 @@ namespace rpcrdma::fabric::verbs {
 class AsyncEvents final : public Watch {
  public:
   enum class Loss : std::uint8_t {
-    fault,    ///< the device reported a failure; it may recover, or be removed
+    fault,    ///< a failure, or another device at the device's address; the device may recover, or be removed
     removal,  ///< the kernel is removing the device, or has removed it
   };
 

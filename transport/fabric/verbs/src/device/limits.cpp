@@ -16,7 +16,7 @@ namespace {
 
 // The vendor (IEEE OUI) of adapters that enforce the exact range of a window. No capability bit reports this property.
 constexpr std::uint32_t kMellanox = 0x02c9;
-// Linux's software iWARP.
+// The vendor ID of siw, Linux's software iWARP.
 constexpr std::uint32_t kSiw = 0x626d74;
 
 constexpr std::uint32_t kMaxMessage = std::uint32_t{1} << 30;

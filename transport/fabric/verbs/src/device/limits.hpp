@@ -18,7 +18,7 @@ struct DeviceLimits {
   bool windows = false;        ///< memory windows of type 2B: exposures that a peer can invalidate
   bool exact_window_bounds = false;
   bool send_with_invalidate = false;
-  bool iwarp = false;  ///< RDMA Reads disclose the key of their sink to the peer
+  bool iwarp = false;  ///< an iWARP device: its RDMA Reads disclose the key of their sink to the peer
   /// When the peer accepts, the event at the connector has the two read depths swapped (siw).
   bool swapped_read_depths = false;
   /// The device requires that the peer may write to the sink of an RDMA Read (iWARP adapters; siw does not require it).
@@ -32,7 +32,7 @@ struct DeviceLimits {
   bool limit_binds_always = false;
 };
 
-/// `options`, with each value limited to the range that VerbsOptions states.
+/// `options`, with a keepalive of at least a second.
 VerbsOptions within_bounds(VerbsOptions options) noexcept;
 /// Whether this process is exempt from the limit of locked memory, on devices without limit_binds_always.
 bool may_lock_memory() noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The provider that needs no RDMA device: a userspace iWARP stack over TCP sockets (RFC 5044, 6581, 5041, 5040),
-// wire compatible with iWARP adapters and Linux siw.
+// A userspace iWARP stack over TCP sockets (RFC 5044, 6581, 5041, 5040), which needs no RDMA device. Wire
+// compatible with iWARP adapters and Linux siw.
 #include <chrono>
 #include <memory>
 #include <optional>

@@ -2,11 +2,12 @@
 #pragma once
 // An RDMA fabric in memory, for tests: single-threaded, deterministic, seeded. It keeps the whole contract of
 // fabric.hpp and is as strict as the strictest real provider: buffers must be registered, offsets are not addresses,
-// unsignalled work holds its slot until later work completes, and an invalidation does not take effect at once.
+// unsignalled work holds its slot until later signalled work completes, and an invalidation does not take effect at
+// once.
 //
 // Operation. All fabrics of one LoopbackNetwork share its io_context. Work moves in turns: one turn is one handler on
-// the io_context, and it moves the frames that are due. The same seed and the same calls lead to the same order of
-// events.
+// the io_context, which moves the frames that are due and runs the callbacks. The same seed and the same calls lead to
+// the same order of events.
 //
 // Ownership. The network's state lives as long as any object that was made from the network.
 #include <cstddef>
@@ -39,7 +40,7 @@ enum class LoopbackOperation : std::uint8_t {
   post_read,
   bind,
   invalidate,
-  completion,  ///< a completion reports the error, and the connection ends with it
+  completion,  ///< a completion and on_disconnected report the error; the peer reports remote_terminated
 };
 inline constexpr std::size_t kLoopbackOperations = static_cast<std::size_t>(LoopbackOperation::completion) + 1;
 
@@ -84,11 +85,11 @@ struct LoopbackExposure {
 
 class LoopbackFabric : public Fabric {
  public:
-  /// Makes the `n`-th operation of this kind from now on (1: the next one) fail with `error`, or with a default error
-  /// for its kind.
+  /// Makes the `n`-th operation of this kind from now on (1: the next one) fail with `error`; if `error` is success,
+  /// with the default error of the kind.
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
-  /// Operations of this kind so far, including failed ones. A test that makes each of them fail, one in each run, needs
-  /// this number.
+  /// Operations of this kind so far, including those that fail_nth() made fail. A test that makes each of them fail,
+  /// one in each run, needs this number.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
   /// Adds `octets` to the reported length of the next message. Simulates a provider that reports a wrong length.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
