@@ -19,10 +19,10 @@ enum class FabricError {
   no_receive,          ///< a message arrived while no receive was posted
   queue_full,          ///< more work posted than the queue holds
   not_connected,       ///< work posted on a queue pair that is not connected
-  unsupported,         ///< the provider does not support the operation
+  unsupported,         ///< the provider, or this connection, does not support the operation
   no_device,           ///< the provider found no device for the address
   no_plugin,           ///< the provider's plug-in was not found
-  plugin_mismatch,     ///< the provider's plug-in belongs to another build
+  plugin_mismatch,     ///< this program cannot use the provider's plug-in, usually because it belongs to another build
   no_rdma,             ///< the kernel offers no RDMA, or denies access to it
   device_lost,         ///< the device was removed or has failed; it may come back
   device_closed,       ///< the device file is missing, or this process has no permission to open it

@@ -278,7 +278,8 @@ class RPCRDMA_EXPORT QueuePair {
 
   /// Passes all posted work to the wire, many work requests at a time.
   virtual void submit() = 0;
-  /// Ends the connection in an orderly way, after all posted work has been sent. on_disconnected follows.
+  /// Ends the connection in an orderly way, after all posted work has been sent; before the connection is
+  /// established, ends it as abort() does. on_disconnected follows.
   virtual void disconnect() = 0;
   /// Ends the connection immediately. on_disconnected follows.
   virtual void abort() = 0;
@@ -327,10 +328,10 @@ class RPCRDMA_EXPORT Fabric {
   /// The totals so far. Called on the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
   /// `handler` runs once, when the fabric has ended because its device is lost. By then every connection has ended with
-  /// FabricError::device_lost, which its callbacks report afterwards; no further request arrives, and every operation
-  /// on the fabric fails with device_lost. The owner then destroys listeners, regions and the fabric. The handler
-  /// itself may destroy them, which releases the device at once: the call of the handler is the last action of the
-  /// fabric. Queue pairs and windows may outlive the fabric. A fabric without a device (iwarp) never ends.
+  /// FabricError::device_lost, but its callbacks may run later; no further request arrives, and every operation on the
+  /// fabric fails with device_lost. The owner then destroys listeners, regions and the fabric. The handler itself may
+  /// destroy them, which releases the device at once: the call of the handler is the last action of the fabric. Queue
+  /// pairs and windows may outlive the fabric. A fabric without a device (iwarp) never ends.
   virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
   /// Registers `memory`, which belongs to the caller and must outlive the result. Fails with FabricError::locked_memory

@@ -17,7 +17,7 @@ struct LastingOptions {
   /// Wait between attempts to open the fabric again, and to listen again: doubles from the first value to the last,
   /// with jitter.
   std::chrono::milliseconds first_pause{250};
-  std::chrono::milliseconds last_pause{4000};  ///< bound of the wait
+  std::chrono::milliseconds last_pause{4000};  ///< the longest wait
 };
 
 /// A fabric that does not end. When `first` ends, its connections end with FabricError::device_lost. `first` is then

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: connects, sends the Request in one write, reads the Reply, and evaluates it.
-// Ownership: the handlers keep the object alive until finish() or cancel(); the socket is moved into the outcome.
+// Ownership: the handlers keep the object alive until finish() or cancel(); the socket is moved into the outcome
+// or, if this side refuses the terms of the Reply, into a farewell.
 // Error handling: one timer covers all steps; a failure closes the socket and, unless the initiator tries again without
 // RFC 6581, is reported once.
 #include "setup/initiator.hpp"

@@ -22,7 +22,8 @@ struct IwarpOptions {
   bool request_markers = false;
   /// As initiator, negotiate read depths by RFC 6581. Linux NFS requires it.
   bool enhanced = true;
-  /// As initiator, reconnect without RFC 6581 when the peer closes the connection after an enhanced request.
+  /// As initiator, reconnect without RFC 6581 when the peer closes the connection instead of answering an enhanced
+  /// request.
   bool fall_back = false;
   /// As initiator, request the peer-to-peer model of RFC 6581, in which either side may send first.
   bool peer_to_peer = false;
