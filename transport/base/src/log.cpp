@@ -66,8 +66,9 @@ class StderrSink final : public LogSink {
   spdlog::logger logger_;
 };
 
-/// One host may have all addresses of an IPv6 /64 prefix, and the hosts of a network share a prefix: the addresses of a
-/// prefix are spread over half of the groups. An IPv4-mapped address belongs to the group of the IPv4 address.
+/// The addresses of an IPv6 /64 prefix are spread over half of the groups: not over all groups, because one host may
+/// have all these addresses, and not in one group, because the hosts of a network share a prefix. An IPv4-mapped
+/// address belongs to the group of the IPv4 address.
 std::size_t group_of(const boost::asio::ip::address& peer) noexcept {
   using namespace boost::asio::ip;
   if (peer.is_v4()) return std::hash<address_v4>{}(peer.to_v4());

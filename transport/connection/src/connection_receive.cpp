@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A received message is decoded once and passed to the user as a call or as a reply (RFC 8167 section 2).
+// Operation. A received message is decoded once. It is passed to the user as a call, a reply (RFC 8167 section 2) or an
+// error; Control processes optional messages.
 // Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
 // Errors. A failed receive was flushed: on_disconnected() reports the end. A message longer than its receive buffer
 // aborts the connection.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The end of a batch of completions submits the work that was posted during the batch. A function posted to
 // the io_context submits all other work.
-// Errors. A failed post aborts the connection. If a range cannot be exposed, only its call fails.
+// Errors. A failed post aborts the connection. If a range cannot be exposed, or the sink of a Read exceeds the limit of
+// locked memory, only the call fails.
 #include "rpcrdma/connection/connection.hpp"
 
 #include <algorithm>

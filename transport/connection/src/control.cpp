@@ -2,7 +2,7 @@
 // Operation. Answers are sent first. Requests and updates of this side are sent one at a time. Each message fits the
 // smallest receive [xchar-4.1-c].
 // Ownership. Each of a few send buffers is in use until its Send completes; answers wait in a queue for a buffer.
-// Errors. If the peer has more requests outstanding than this side has receives, the connection is aborted.
+// Errors. If more answers wait for a send buffer than this side may have receives, the connection is aborted.
 #include "control.hpp"
 
 #include <algorithm>
@@ -151,7 +151,7 @@ void Control::pump() {
   pumping_ = false;
 }
 
-/// Posts one request, update or offer of this side; false if none is due, or if none may be sent now.
+/// Posts one update, offer or request (perhaps an empty one) of this side; false if none is due or may be sent now.
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {

@@ -24,8 +24,9 @@ namespace rpcrdma::transport {
 /// needs two Receives for this side's messages, and two for the answers to its own messages: kReceives, in addition to
 /// the Receives that credits count.
 ///
-/// A request is `overdue` if its deadline has passed without an answer; its handler has run. The next message may
-/// follow when the peer has sent so many calls or replies that it must have received the request.
+/// A request is `overdue` if its deadline has passed without an answer; its handler, if any, has run. The next message
+/// may follow when the late answer arrives, or when the peer has sent so many calls or replies that it must have
+/// received the request.
 class Control final : public CharacteristicsExchange {
  public:
   /// The number of Receives that each side keeps posted for optional messages.
@@ -42,8 +43,8 @@ class Control final : public CharacteristicsExchange {
   void on_option(const wire::Header& header);
   /// To be called for an optional message that cannot be decoded.
   void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
-  /// True if this side's receives are larger than at first, and the peer has not been told yet that smaller receives
-  /// would suffice.
+  /// True in ExchangePhase::active if this side's receives are larger than at first and are not being raised, and the
+  /// peer has not been told yet that smaller receives would suffice.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first.
   void offer_smaller_receives();
@@ -159,10 +160,11 @@ class Control final : public CharacteristicsExchange {
   std::deque<Answer> answers_;
   std::uint32_t next_xid_;
   std::optional<std::uint32_t> init_xid_;  // the XID of INIT_XCHAR, until INIT_XCHAR is known to have arrived
-  bool unproven_ = false;                  // INIT_XCHAR or UPD_XCHAR may not have arrived yet
+  bool unproven_ = false;                  // it is unknown whether the last INIT_XCHAR or UPD_XCHAR has arrived
   bool held_ = false;
-  std::optional<std::uint32_t> request_xid_;  // the XID of the request in transit, until its answer has arrived
-  bool fence_ = false;                        // the request in transit is empty
+  std::optional<std::uint32_t>
+      request_xid_;     // the XID of the request in transit, until it is answered or known to have arrived
+  bool fence_ = false;  // the request in transit is empty
   std::chrono::steady_clock::time_point fence_deadline_;
   bool overdue_ = false;        // the deadline of the request in transit has passed without an answer
   std::uint32_t progress_ = 0;  // calls or replies received from the peer since the request in transit was sent
@@ -192,7 +194,7 @@ class Control final : public CharacteristicsExchange {
   bool shrinking_ = false;        // the policy requests smaller receives for a reason other than the size of calls
   std::uint32_t to_replace_ = 0;  // receives that the peer must still replace; calls and empty requests consume them
   std::uint64_t own_calls_ = 0;
-  std::uint64_t idle_since_ = 0;  // own_calls_ when the timer was set
+  std::uint64_t idle_since_ = 0;  // own_calls_ when the idle timer was set
   bool watching_ = false;
   boost::asio::steady_timer idle_;
   std::uint32_t peer_offer_ = 0;  // the smaller size of receives that the peer has offered to accept; 0: none

@@ -182,7 +182,7 @@ void Control::on_replaced(bool replaced) {
                                       own_.receive_buffer_size);
   } else {
     connection_.receives_.set_size(own_.receive_buffer_size);
-    connection_.message_log({}).debug("receives not raised beyond {} bytes: out of memory", own_.receive_buffer_size);
+    connection_.message_log({}).debug("receives not raised beyond {} bytes: memory is short", own_.receive_buffer_size);
   }
   pump();
 }

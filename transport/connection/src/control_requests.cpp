@@ -58,7 +58,8 @@ void Control::request(const CharacteristicChange& wanted, Handler handler) {
   pump();
 }
 
-/// [xchar-3.1-d] If the next request is for a smaller Receive Buffer Size, limits this side's Sends to that size.
+/// [xchar-3.1-d] If the next request is for a smaller Receive Buffer Size, limits this side's Sends to that size, or to
+/// the default of version two if that is larger.
 void Control::prepare_request() {
   if (std::exchange(prepared_, true)) return;
   const auto& size = requests_.front().wanted.receive_buffer_size;

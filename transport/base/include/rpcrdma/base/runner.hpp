@@ -34,7 +34,7 @@ class RPCRDMA_EXPORT Runner {
 
   /// Totals since the start.
   struct Counters {
-    std::uint64_t polls = 0;   ///< waits that began with polling
+    std::uint64_t polls = 0;   ///< waits, in the event loop or by Linger, that began with polling
     std::uint64_t found = 0;   ///< polls that found work
     std::uint64_t blocks = 0;  ///< waits in which the thread blocked, at once or after a poll that found nothing
   };

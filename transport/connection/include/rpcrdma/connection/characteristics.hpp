@@ -3,8 +3,9 @@
 // Transport characteristics of both sides of a connection of RPC-over-RDMA version two, and requests to change them
 // (draft-dnoveck-nfsv4-rpcrdma-xcharext-01; rpcrdma/wire/v2/characteristics.hpp has the codes).
 //
-// Each side announces its characteristics once version two has been agreed; a client waits for the first reply. Version
-// one has no characteristics.
+// Once version two has been agreed, each side announces its characteristics, unless ConnectionOptions::characteristics
+// forbids it. A client first waits for a reply that grants more than one credit or, if the server has announced its
+// characteristics already, for any reply. Version one has no characteristics.
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/io_context.hpp>
@@ -36,7 +37,7 @@ enum class ExchangeState : std::uint8_t {
   none,  ///< no exchange: there is no connection, its version is one, or ConnectionOptions::characteristics forbids it
   negotiating,  ///< this side has announced nothing: version two is not agreed yet, or this side has too few credits
   announced,    ///< this side has announced its characteristics; the peer has not announced any yet
-  active,       ///< the peer has announced characteristics: requests are possible
+  active,       ///< both sides have announced characteristics: requests are possible
   refused,      ///< the peer does not support the extension
 };
 

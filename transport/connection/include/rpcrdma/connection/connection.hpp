@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // One connection of the transport, of a client or a server: a queue pair with its negotiated thresholds, posted
-// receives, send credits and windows. Passes received messages on as calls or replies.
+// receives, send credits and windows. Passes received messages on as calls, replies or errors.
 //
 // Threads: everything here belongs to the thread of the fabric's io_context.
 #include <array>
@@ -50,9 +50,10 @@ class ConnectionEvents {
   virtual void on_call(Received& message) noexcept = 0;
   /// An RPC reply, or any other RDMA_NOMSG.
   virtual void on_reply(Received& message) noexcept = 0;
-  /// An RDMA_ERROR.
+  /// An RDMA_ERROR, unless it answers an optional message of this side.
   virtual void on_peer_error(Received& message) noexcept = 0;
-  /// A header that cannot be decoded, or a payload that is neither a call nor a reply (bad_chunks).
+  /// A header that cannot be decoded, other than that of a malformed optional message; or a payload that is neither a
+  /// call nor a reply (bad_chunks).
   virtual void on_bad_message(wire::WireError error, Received& message) noexcept = 0;
   /// The end of a batch of completions. Send credits, receives and memory may have become free.
   virtual void on_batch_end() noexcept = 0;
@@ -108,7 +109,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// VersionChoice::automatic a client offers version two by its first call, and a server learns the version from the
   /// client's messages.
   std::uint32_t version() const noexcept { return version_; }
-  /// False while the client does not know whether the server supports the version that it offers.
+  /// False while the version is unknown: a client does not know yet whether the server supports the version that it
+  /// offers, or a server with VersionChoice::automatic has not received a message yet.
   bool version_settled() const noexcept { return version_settled_; }
   /// To be called when the server has refused version two but supports version one. Later calls have version one.
   void fall_back() noexcept;
@@ -169,8 +171,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   bool peer_takes_reverse_calls() const noexcept;
   /// True if the peer has announced that it accepts reverse calls with chunks.
   bool peer_takes_reverse_chunks() const noexcept;
-  /// True if memory is short, this side's receives are larger than at first, and the peer has not been told yet that
-  /// this side would accept a request for smaller receives.
+  /// True if memory is short, characteristics are exchanged (ExchangeState::active), this side's receives are larger
+  /// than at first and are not being raised, and the peer has not been told yet that this side would accept a request
+  /// for smaller receives.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that smaller receives would suffice. Requires may_offer_smaller_receives().
   void offer_smaller_receives() noexcept;
@@ -179,9 +182,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// To be called for each call of version two of this side; `size` is the number of bytes that the call would have
   /// without chunks. The policy may then ask the peer for larger or smaller Receives.
   void note_own_call(std::uint64_t size) noexcept;
-  /// To be called for each inline reply that is planned with the current send threshold and posted later. plan_posted()
-  /// takes the result. The peer is not asked for smaller receives until all replies that were planned with a higher
-  /// threshold have been posted.
+  /// To be called for each reply of version two that is planned with the current send threshold and posted later.
+  /// plan_posted() takes the result. The peer is not asked for smaller receives until all replies that were planned
+  /// with a higher threshold have been posted.
   std::uint8_t plan_made() noexcept {
     ++open_plans_[plan_epoch_];
     return plan_epoch_;
@@ -190,8 +193,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// Ends the connection immediately, without any further event. Posted and exposed memory is not accessed afterwards.
   void destroy() noexcept;
 
-  /// The following three functions post work. On failure the connection is aborted, and on_disconnected() follows.
-  /// Exception: if post_read() fails with FabricError::locked_memory, the connection stays as it is.
+  /// The following three functions post work. On failure the connection is aborted, unless it has ended already, and
+  /// on_disconnected() follows. Exception: if post_read() fails with FabricError::locked_memory, the connection stays
+  /// as it is.
   error_code post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                        fabric::WorkContext* context) noexcept;
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
@@ -209,7 +213,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   /// Credits for calls and for the reads, writes and windows of chunks.
   SendCredits& send_queue() noexcept { return send_queue_; }
-  /// Credits that are reserved for replies: one for each call that the peer may have outstanding.
+  /// Credits that are reserved for replies: one for each call that the peer may have outstanding, and some for
+  /// RDMA_ERROR messages.
   SendCredits& reply_queue() noexcept { return reply_queue_; }
   /// True if send credits are in use. When they are returned, on_batch_end() runs.
   bool has_work() const noexcept {

@@ -46,7 +46,7 @@ class InlineGrowth {
   }
   /// The size to ask for when no call needs a larger one.
   std::uint32_t least() const noexcept { return least_; }
-  /// To be called when the peer has rejected a size, or wants a smaller one.
+  /// To be called when a request for a size has failed or been rejected, and when the peer wants a smaller size.
   void pause() noexcept { pause_ = kPause; }
 
  private:

@@ -82,7 +82,7 @@ class SendCredits {
     used_ += count;
     return SendUnits(*this, count);
   }
-  /// Queues `waiter` for `count` entries, but at most the capacity; serve() grants them once so many are free. After
+  /// Queues `waiter` for `count` entries, but at most the capacity; serve() grants them once that many are free. After
   /// drop_waiters() the waiter receives none.
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
     if (dropped_) return;
