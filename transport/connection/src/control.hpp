@@ -162,9 +162,8 @@ class Control final : public CharacteristicsExchange {
   std::optional<std::uint32_t> init_xid_;  // the XID of INIT_XCHAR, until INIT_XCHAR is known to have arrived
   bool unproven_ = false;                  // it is unknown whether the last INIT_XCHAR or UPD_XCHAR has arrived
   bool held_ = false;
-  std::optional<std::uint32_t>
-      request_xid_;     // the XID of the request in transit, until it is answered or known to have arrived
-  bool fence_ = false;  // the request in transit is empty
+  std::optional<std::uint32_t> request_xid_;  // the XID of a request neither answered nor known to have arrived
+  bool fence_ = false;                        // the request in transit is empty
   std::chrono::steady_clock::time_point fence_deadline_;
   bool overdue_ = false;        // the deadline of the request in transit has passed without an answer
   std::uint32_t progress_ = 0;  // calls or replies received from the peer since the request in transit was sent

@@ -102,7 +102,7 @@ Result<Slab*> Pool::add_slab(SizeClass& size_class, std::size_t octets) {
 Result<std::unique_ptr<fabric::MemoryRegion>> Pool::register_pages(std::span<std::byte> pages) {
   auto region = fabric_.register_memory(pages);
   if (region || region.error() != fabric::FabricError::locked_memory) return region;
-  // The limit of locked memory may be lower than the bound: idle slabs count against it.
+  // Idle slabs count against the limit of locked memory, which may be lower than the bound of the pool.
   const std::size_t regions = counters_.regions;
   for (const auto& size_class : classes_) drop_slabs(*size_class, is_idle);
   return counters_.regions == regions ? std::move(region) : fabric_.register_memory(pages);

@@ -16,7 +16,7 @@ class RequesterCore;
 ///     idle      nothing                                     nothing
 ///     on_wire   the reply                                   call, credit, XID, windows, memory
 ///     ending    invalidation (and the Send's completion)    as on_wire; the outcome is known
-///     orphan    a late reply: the call is over              credit, XID
+///     orphan    a late reply: the call is over              credit, XID (and the send buffer until the Send completes)
 ///     draining  the Send's completion: the call is          the send buffer
 ///               answered and over
 ///
@@ -46,8 +46,8 @@ class CallSlot {
   bool held_up() const noexcept {
     return state_ == State::ending && (invalidate_pending_ || (needs_send_ && send_pending_));
   }
-  /// If the call was given up: the time at which the connection is aborted unless the call has ended. Otherwise
-  /// time_point::max().
+  /// If the call was given up and its end waits for the peer: the time at which the connection is aborted unless the
+  /// call has ended. Otherwise time_point::max().
   std::chrono::steady_clock::time_point over_by() const noexcept { return over_by_; }
 
   /// Encodes, plans, exposes and posts the call. The slot stays idle unless the result is `sent`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. One function encodes a call into a send buffer, plans it, exposes its memory, and sends it. A call that
-// fits inline needs neither windows nor an allocation.
+// fits inline, as does its longest reply, needs neither windows nor an allocation.
 // Ownership. The slot holds buffers, windows and send credits until the call is over.
 // Errors. A shortage is reported as Start::wait, and RequesterCore retries. A call that cannot be sent fails at once
 // [8166-4.5.4-c]. If the connection refuses work, the call counts as sent and waits for the end of the connection.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A call waits for a send credit for its reply, and is then checked. A long call is pulled. Then the call is
 // delivered in its reduced form. Read chunks are pulled when the handler names their destination.
-// Ownership. The message stays in its receive buffer until the reply is sent; a long call stays in pool memory.
+// Ownership. The message stays in its receive buffer until just before the reply is posted; a long call stays in pool
+// memory until the call is over.
 // Errors. A malformed header or chunk is answered by RDMA_ERROR. If the pool lacks memory for a long call although the
 // budget has granted it, the connection is aborted, and the client sends the call again.
 #include <algorithm>

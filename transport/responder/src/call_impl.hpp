@@ -143,7 +143,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::size_t next_push_ = 0;
   std::optional<std::uint8_t> open_plan_;  // the result of plan_made(), for a reply that is not posted yet
   WriteOperation write_;
-  GatherList ahead_stream_;  // the memory that write_ahead() writes
+  GatherList ahead_stream_;  // the part of the reply that write_ahead() writes
   std::uint32_t ahead_ = 0;  // bytes of the reply that write_ahead() has written
   Handler ahead_handler_;
   bool wrote_ = false;

@@ -4,8 +4,8 @@
 // chunk earlier. These Writes have no meaning to the client until the Send, and may be overwritten.
 // Ownership. The memory of the reply's items belongs to the CallHandler, which keeps it unchanged until the handler of
 // send() runs. The receive is reposted before the Send, because the reply permits the client's next call.
-// Errors. A reply that fits neither inline nor in the chunks becomes RDMA_ERROR. If a reply or an RDMA_ERROR cannot be
-// built or sent, the connection is ended [8166-4.5.4-b].
+// Errors. A reply that fits neither inline nor in the chunks, or has no encoding, becomes RDMA_ERROR. If memory is
+// short for a reply or an RDMA_ERROR, or its Send fails, the connection is ended [8166-4.5.4-b].
 #include <algorithm>
 
 #include "call_impl.hpp"
@@ -18,7 +18,8 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The number of bytes by which a reply may exceed its Reply chunk while it is built; a longer reply is refused.
+/// The number of bytes by which a reply, without its items, may exceed its Reply chunk (or ServiceSetup::max_chunk, if
+/// that is smaller) while it is built; a longer reply is refused.
 constexpr std::uint32_t kSlack = 65536;
 
 }  // namespace
@@ -104,7 +105,7 @@ void CallImpl::send_reply() {
   if (!builder_.ok()) {
     if (!message_.begun() || builder_.failure() == BuildFailure::out_of_memory)
       return connection_->abort(BaseError::out_of_memory);
-    return send_error(wire::ErrorKind::chunk, "its reply is too long");
+    return send_error(wire::ErrorKind::chunk, "its reply is too long or has no encoding");
   }
   // If a part of the reply has been written to the Reply chunk, the whole reply uses the chunk, even if the reply would
   // now fit inline.
@@ -192,7 +193,8 @@ void CallImpl::push_or_wait() {
     connection_->send_queue().wait(*this, 1);
 }
 
-/// Posts Writes while there are send credits. When they run out, the last Write reports its completion.
+/// Posts Writes while there are send credits, and the reply after its last Write. A Write reports its completion if it
+/// is the last one before the credits run out, or the last one of write_ahead().
 void CallImpl::push(SendUnits first) {
   push_units_ = std::move(first);
   const std::uint32_t max_gather = connection_->fabric().capabilities().max_gather;

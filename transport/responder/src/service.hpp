@@ -25,8 +25,8 @@ struct ServiceSetup {
   std::uint32_t first_of_long_call = std::numeric_limits<std::uint32_t>::max();
 };
 
-/// The resources that the connections of one thread share when they serve calls: pooled calls, the bulk budget,
-/// counters.
+/// The resources that the connections of one thread share when they serve calls: pooled calls, the budgets for bulk
+/// data and long calls, counters.
 class Service {
  public:
   explicit Service(const ServiceSetup& setup);

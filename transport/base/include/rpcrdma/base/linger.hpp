@@ -25,8 +25,8 @@ class RPCRDMA_EXPORT Linger {
 
   /// To be called at the start of each handler of the connection.
   void begin() noexcept;
-  /// Calls `poll` repeatedly until it returns true, which means that it has found a message, or until the time for the
-  /// wait is over. Returns whether a message was found.
+  /// If the handler is allowed to wait, calls `poll` repeatedly until it returns true, which means that it has found a
+  /// message, or until the time for the wait is over. Returns whether a message was found.
   template <typename Poll>
   bool wait(Poll&& poll) {
     return allowed() &&

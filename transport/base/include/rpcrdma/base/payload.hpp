@@ -20,9 +20,8 @@ struct PayloadItem {
   /// The position of a result that arrived in a Write chunk: the message does not carry its position.
   static constexpr std::uint32_t kNoPosition = 0xffffffff;
 
-  std::uint32_t position =
-      0;  ///< the position of the first byte in the unreduced stream, a multiple of 4; or kNoPosition
-  std::uint32_t length = 0;  ///< bytes
+  std::uint32_t position = 0;  ///< where the item begins in the unreduced stream, a multiple of 4; or kNoPosition
+  std::uint32_t length = 0;    ///< bytes
   /// The buffers that hold the bytes, in order. Empty while an incoming item has not been pulled yet.
   boost::container::small_vector<BufferRef, 1> parts;
 };

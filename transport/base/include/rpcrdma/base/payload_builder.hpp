@@ -25,7 +25,7 @@ class RPCRDMA_EXPORT PayloadMemory {
 /// Why a PayloadBuilder failed.
 enum class BuildFailure : std::uint8_t {
   none,
-  too_long,       ///< the message is longer than the memory meant for it
+  too_long,       ///< the message is longer than the memory meant for it, or than 2^32 - 1 bytes
   out_of_memory,  ///< no memory is available at present
   invalid,        ///< a value has no encoding
 };

@@ -41,9 +41,9 @@ class RPCRDMA_EXPORT Runner {
   /// May be called on any thread.
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
 
-  /// Whether the thread yields the CPU before its first poll. True after several polls in a row found work directly
-  /// after a yield, as happens when the peer runs on the same CPU. If true, work that is ready waits until the yield
-  /// returns.
+  /// Whether the thread yields the CPU before its first poll in most waits. True after several polls in a row found
+  /// work directly after a yield, as happens when the peer runs on the same CPU. If true, work that is ready waits
+  /// until the yield returns.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:

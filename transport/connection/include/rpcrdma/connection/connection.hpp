@@ -71,8 +71,8 @@ class ConnectionEvents {
 
 /// Bounds the log lines that the peers of a thread's connections can cause.
 struct PeerLogLimits {
-  LogLimit messages;  ///< about faulty, discarded and resent messages
-  LogLimit ends;      ///< about the ends of connections
+  LogLimit messages;  ///< about messages and calls
+  LogLimit ends;      ///< about connections that end or are not accepted
 };
 
 struct ConnectionSetup {

@@ -109,7 +109,7 @@ class RPCRDMA_EXPORT Pool {
 
   fabric::Fabric& fabric_;
   PoolOptions options_;
-  std::vector<std::unique_ptr<SizeClass>> classes_;  // the last one: buffers larger than any size class
+  std::vector<std::unique_ptr<SizeClass>> classes_;  // the last one: buffers larger than those of the other classes
   Counters counters_;
 };
 

@@ -50,8 +50,8 @@ class RPCRDMA_EXPORT Call {
   /// `results`, it belongs to the caller. Empty or too short: the requester takes memory from its pool.
   BufferRef reply_memory;
   /// Tells how far the peer has written `reply_memory`. Valid from the sending of the call until done() returns or the
-  /// connection is lost; null if the fabric does not report it. The bytes that have arrived are the start of the reply
-  /// only if the reply is a Long Reply and was written in order.
+  /// connection is lost; null if the call does not expose `reply_memory`, or the fabric does not report it. The bytes
+  /// that have arrived are the start of the reply only if the reply is a Long Reply and was written in order.
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
@@ -81,8 +81,8 @@ class RPCRDMA_EXPORT Requester {
   virtual ~Requester() = default;
 
   /// Queues `call`, in order, and sends it as soon as there are a credit and a connection. After the loss of a
-  /// connection, a client sends its calls again with the same XID on the next connection, until their deadline
-  /// (BaseError::deadline_exceeded). done() never runs inside submit().
+  /// connection, a client sends its unanswered calls again with the same XID on the next connection, until their
+  /// deadline (BaseError::deadline_exceeded). done() never runs inside submit().
   virtual void submit(Call& call) = 0;
   /// Ends `call` early: invalidates the memory that the call exposes, then runs done(BaseError::cancelled), but not
   /// inside this function. A call whose outcome is already known ends with that outcome. Does nothing if the call is
@@ -95,14 +95,14 @@ class RPCRDMA_EXPORT Requester {
   struct Counters {
     std::uint64_t calls = 0;                 ///< calls submitted
     std::uint64_t replies = 0;               ///< replies to calls that had not been given up
-    std::uint64_t resent = 0;                ///< calls sent again after a reconnect
+    std::uint64_t resent = 0;                ///< calls sent again, on a new connection or in another version
     std::uint64_t discarded_replies = 0;     ///< messages dropped: malformed, or no reply to a call in progress
     std::uint64_t reconnects = 0;            ///< connections after the first one
     std::uint64_t remote_invalidations = 0;  ///< windows that the peer invalidated by Send with Invalidate
     std::uint64_t local_invalidations = 0;   ///< windows that this side invalidated
     std::uint32_t in_flight = 0;             ///< calls sent and not over yet
-    std::uint32_t waiting = 0;               ///< calls that wait for a credit or a connection
-    std::uint32_t granted = 0;               ///< credits that the last reply granted
+    std::uint32_t waiting = 0;               ///< calls that wait to be sent
+    std::uint32_t granted = 0;               ///< credits that the last reply granted; 1 before it, 0 if not connected
   };
   /// Called on the requester's thread.
   virtual Counters counters() const noexcept = 0;

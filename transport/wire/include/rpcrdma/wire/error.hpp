@@ -22,13 +22,14 @@ namespace rpcrdma::wire {
 ///     bad_option          RDMA_ERROR, ERR_CHUNK    discard
 ///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard
 ///
-/// A Requester that serves reverse calls answers `unsupported_option` as a Responder does. answered_with() implements
-/// the column of the Responder.
+/// A Requester answers a faulty RDMA2_OPTIONAL as a Responder does. If it serves reverse calls, it answers every
+/// message that matches none of its own calls as a Responder does. answered_with() implements the column of the
+/// Responder.
 enum class WireError {
   too_short = 1,      ///< shorter than 16 bytes or, if it is not an RDMA_ERROR, than 28 bytes
   bad_version,        ///< a version that this receiver does not accept
   bad_procedure,      ///< rdma_proc is not a procedure of the version
-  bad_chunks,         ///< truncated or garbled chunk lists, or an RDMA_NOMSG without chunks
+  bad_chunks,         ///< malformed chunk lists, an RDMA_NOMSG without chunks, or a payload neither call nor reply
   too_many_segments,  ///< well-formed so far, but with more segments or Write chunks than the receiver accepts
   xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
   obsolete_msgp,      ///< RDMA_MSGP (section 4.6.1)

@@ -36,7 +36,7 @@ struct ResponseOption {
   friend bool operator==(const ResponseOption&, const ResponseOption&) = default;
 };
 
-/// UPD_XCHAR: a characteristic of the sender has changed (section 4.4).
+/// UPD_XCHAR: announces the present value of one characteristic of the sender (section 4.4).
 struct UpdateOption {
   static constexpr OptionType kType = OptionType::update;
   Characteristic now;
