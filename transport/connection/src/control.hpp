@@ -54,7 +54,8 @@ class Control final : public CharacteristicsExchange {
   void on_reverse_call(bool has_chunks) noexcept;
   /// To be called for a call of this side. `size`: the number of bytes that the call would have without chunks.
   void on_own_call(std::uint64_t size);
-  /// To be called when a receive has been replaced by one of the new size, or could not be replaced.
+  /// To be called when a receive has been posted again. `replaced`: false if the receive is smaller than
+  /// ReceiveBuffers::size().
   void on_replaced(bool replaced);
   /// To be called when this side's support of the reverse direction may have changed.
   void on_backward_support();

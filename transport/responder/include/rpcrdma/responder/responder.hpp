@@ -69,10 +69,10 @@ class RPCRDMA_EXPORT IncomingCall {
 
   /// Receives the outcome of an operation, once.
   using Handler = UniqueFunction<void(error_code)>;
-  /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent. The
-  /// requests of one connection are granted in order. Peer addresses, and the connections of an address, take turns,
-  /// each up to its fair share (rpcrdma/base/budget.hpp). May be called once per call. Fails with
-  /// BaseError::out_of_memory if `octets` exceeds the whole budget. `handler` may run at once.
+  /// Waits for `octets` bytes of the server's bulk budget, which this call holds until it is over. The requests of one
+  /// connection are granted in order. Peer addresses, and the connections of an address, take turns, each up to its
+  /// fair share (rpcrdma/base/budget.hpp). May be called once per call. Fails with BaseError::out_of_memory if `octets`
+  /// exceeds the whole budget. `handler` may run at once.
   virtual void reserve_bulk(std::uint32_t octets, Handler handler) = 0;
   /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid until
   /// `handler` has run. May be called once per item. On success payload().items[index].parts refers to the data.

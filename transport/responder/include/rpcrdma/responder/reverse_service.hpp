@@ -24,7 +24,7 @@ class RPCRDMA_EXPORT ReverseService {
   static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
                                               UniqueFunction<void()> connected = {}, std::uint32_t bulk_budget = 0);
   virtual ~ReverseService() = default;
-  /// The number of calls that the handler has not ended, or whose replies are being sent.
+  /// The number of calls that are not over: not delivered yet, held by the handler, or with a reply being sent.
   virtual std::size_t calls() const noexcept = 0;
   /// To be called after the client has been destroyed. Runs `over`, which may destroy the service, when no call is
   /// left: from the io_context, or at once if there has never been a connection.

@@ -90,7 +90,7 @@ struct ListenerCounters {
 struct WorkerReport {
   Traffic traffic;                   ///< the sum over all connections since the start, including those that have ended
   std::vector<Traffic> by_listener;  ///< the parts of `traffic`, in the order of Server::listeners(); may be shorter
-  std::size_t connections = 0;       ///< the number of open connections
+  std::size_t connections = 0;       ///< connections that are open or being set up
   std::vector<ConnectionReport> busiest;  ///< the connections that have sent the most calls, in descending order
 };
 
@@ -113,7 +113,7 @@ class RPCRDMA_EXPORT Server {
   /// Sums over all workers: totals since the start, but the present values of `connections`, `bulk_in_use` and
   /// `receive_octets`.
   struct Counters {
-    std::uint32_t connections = 0;       ///< the number of open connections
+    std::uint32_t connections = 0;       ///< connections that are open or being set up
     std::uint64_t accepted = 0;          ///< connections accepted
     std::uint64_t refused = 0;           ///< connections refused at a limit, or while the server shuts down
     std::uint64_t calls = 0;             ///< calls received

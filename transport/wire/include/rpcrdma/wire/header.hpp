@@ -48,7 +48,7 @@ struct Header {
   std::uint32_t highest_version = kVersion;
   // Version two only.
   Direction direction = Direction::call;  ///< for `msg`, `nomsg` and `optional`; an `error` is always a reply
-  std::uint32_t option_type = 0;          ///< for `optional`: a v2::OptionType, or a type that decode() does not know
+  std::uint32_t option_type = 0;          ///< for `optional`: a v2::OptionType, or any other number
   Octets option;                          ///< for `optional`: its content; decode() makes it refer to the message
 
   void clear() noexcept;
