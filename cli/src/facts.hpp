@@ -26,7 +26,8 @@ std::vector<std::string> groups_of(const CLI::App& app);
 
 /// The choices, such as `on|off`, if there are any and they are short, else the type; empty for a flag.
 std::string value_text(const Facts& facts);
-/// The description with range, needed options and default, and with the choices that value_text() omits.
+/// The description with the range, the needed options, "repeatable" and the default, and with the choices that
+/// value_text() omits.
 std::string full_text(const CLI::Option& option, const Facts& facts);
 
 }  // namespace rpcrdma::cli

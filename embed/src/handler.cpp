@@ -9,11 +9,11 @@ void report(const Log& log, const LogSubject& about, const rpc::ProcedureInfo& p
     std::rethrow_exception(thrown);
   } catch (const std::exception& failed) {
     log.about(about).error(
-        "procedure {}: the handler threw an exception: {}; if it had not answered the call, the reply is SYSTEM_ERR",
+        "procedure {}: the handler threw an exception: {}; the reply is SYSTEM_ERR if the handler had sent none",
         procedure.name, failed.what());
   } catch (...) {
     log.about(about).error(
-        "procedure {}: the handler threw an exception; if it had not answered the call, the reply is SYSTEM_ERR",
+        "procedure {}: the handler threw an exception; the reply is SYSTEM_ERR if the handler had sent none",
         procedure.name);
   }
 }

@@ -22,7 +22,8 @@ class Link final : public transport::Requester {
   Counters counters() const noexcept override;
   transport::Traffic traffic() const noexcept override;
 
-  /// `handler` runs when there is a requester, perhaps at once. If opening fails, it runs with the reason.
+  /// `handler` runs when there is a requester, perhaps at once. If opening fails or the link is closed, it runs with
+  /// the error.
   void when_open(UniqueFunction<void(error_code), 256> handler);
   void opened(transport::Requester& target);
   /// Fails the waiting calls; the next call tries again.

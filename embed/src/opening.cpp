@@ -3,8 +3,9 @@
 // asked for it. If there are several endpoints ("localhost" is ::1 and 127.0.0.1), a NULL call is sent to each of them
 // at once; the first one that answers is used.
 // Ownership: a Knock is a call and owns the backend that sends the call; destroying the backend completes the call.
-// Error handling: if all endpoints fail, the error of the last one is reported; if all lookups fail, the first error
-// other than no_rpcbind. An error of the connection takes precedence over the error of the call.
+// Error handling: if all endpoints fail, the error of the last one is reported; if rpcbind names no port, the first
+// error other than no_rpcbind, or no_rpcbind if there is no other. An error of the connection takes precedence over the
+// error of the call.
 #include "opening.hpp"
 
 #include <algorithm>

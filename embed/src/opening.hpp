@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Opens a connection to a server by its name: finds its addresses, port and fabric, and the address that answers.
+// Finds a server by its name: its addresses, port and fabric and, if there are several addresses, the one that answers.
 #include <boost/asio/awaitable.hpp>
 #include <memory>
 

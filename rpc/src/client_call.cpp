@@ -115,7 +115,8 @@ void ClientCore::begin(ClientCall& call, error_code failed) {
   requester_.submit(call);
 }
 
-/// Moves the entry of `procedure` to the front, because the next call is likely to be of the same procedure.
+/// Finds or makes the statistics of `procedure`. Moves their entry to the front, because the next call is likely to be
+/// of the same procedure.
 ProcedureStatistics& ClientCore::counted(const ProcedureInfo& procedure) {
   if (!procedures_.empty() && procedures_.front().first == &procedure) return *procedures_.front().second;
   auto same = std::ranges::find(procedures_, &procedure, [](const auto& entry) { return entry.first; });

@@ -73,7 +73,7 @@ struct DuplicateCache::Shard {
     std::vector<AttachedCall> attached;
     std::chrono::steady_clock::time_point answered_at{};
   };
-  using Entries = std::list<Entry>;  // answered entries in order of use, oldest first
+  using Entries = std::list<Entry>;  // in `answered`, the least recently used entry is first
 
   static std::size_t cost(const Entry& entry) noexcept { return kOverhead + entry.reply->size(); }
 

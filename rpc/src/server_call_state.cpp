@@ -184,8 +184,8 @@ void ServerCallState::send(const PayloadBuilder& message) noexcept {
   call_->send([this](error_code status) { sent(status); });
 }
 
-/// Encodes the reply for the duplicate request cache, in memory of its own, if it was not encoded in the transport's
-/// memory.
+/// Encodes the reply for the duplicate request cache into separate memory. Called if encoding it into the transport's
+/// memory has failed.
 std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   BlockMemory memory;
   PayloadBuilder message;
@@ -199,7 +199,7 @@ std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   return flatten(message.payload());
 }
 
-/// Keeps the reply in the cache, and answers the calls that are attached to this call with it.
+/// Keeps the reply in the cache, and sends it to the calls that are attached to this call.
 void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   if (cache_ == nullptr) return;
   const auto reply =

@@ -24,7 +24,7 @@ class Standstill {
     if (!still) since_ = now;
     return now - since_;
   }
-  /// The time of the last look() that saw progress, or expected none.
+  /// The time of the last look() that returned zero.
   Clock::time_point since() const noexcept { return since_; }
 
  private:

@@ -153,8 +153,8 @@ void Link::end(transport::Call& call, error_code why) {
 void Link::lost(error_code why) {
   ++generation_;
   reader_.restart();
-  // The end of an established connection is reported as connection_lost, whatever its cause, as the remedy is always to
-  // connect again.
+  // Any socket error of an established connection is reported as connection_lost, as the remedy is always to connect
+  // again.
   const bool established = state_ == State::connected;
   const bool by_socket = why == boost::asio::error::eof || why.category() == boost::system::system_category();
   if (established && by_socket) why = transport::TransportError::connection_lost;

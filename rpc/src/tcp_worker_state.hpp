@@ -57,9 +57,9 @@ struct TcpPeer {
   BudgetPeer records;
 };
 
-/// One worker's connections and the memory of their calls. Used on the worker's thread, except for the constructor
-/// and calls(). Replies and records have separate budgets, because a call that holds its record may wait for memory for
-/// its reply.
+/// One worker's connections and the memory of their calls. Used on the worker's thread, except for the constructor,
+/// context() and calls(). Replies and records have separate budgets, because a call that holds its record may wait for
+/// memory for its reply.
 class TcpWorkerState {
  public:
   TcpWorkerState(const TcpWorker& worker, std::shared_ptr<TcpShared> s);
@@ -87,7 +87,7 @@ class TcpWorkerState {
   transport::CallHandler& handler() const noexcept { return *worker_.handler; }
 
   const std::shared_ptr<TcpShared> shared;
-  LogLimit end_lines;        ///< about the ends of connections
+  LogLimit end_lines;        ///< about connections that end, or are refused during a drain
   RecordStore record_store;  ///< memory of the records that records_ counts
 
  private:

@@ -36,7 +36,7 @@ struct ServerOptions {
   std::vector<std::string> listen = {"127.0.0.1"};
   unsigned threads = 1;        ///< event loops, each with a share of the connections; 0: one for each CPU
   bool rpcbind = false;        ///< register the programs with this machine's rpcbind (rdma, rdma6, tcp, tcp6)
-  std::uint32_t credits = 32;  ///< calls that one client may have in progress, 1 to 1024
+  std::uint32_t credits = 32;  ///< calls that one connection over RDMA may have in progress, 1 to 1024
   std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   std::uint32_t max_connections = 1024;  ///< the most connections of iwarp, of each verbs address, of each TCP listener
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
@@ -119,7 +119,7 @@ class RPCRDMA_EXPORT Server {
     std::uint64_t calls = 0;             ///< calls received
     std::uint64_t errors_sent = 0;       ///< RDMA_ERROR messages sent
     std::uint64_t invalidated = 0;       ///< replies sent by Send with Invalidate
-    std::size_t bulk_in_use = 0;         ///< bytes held of the bulk budgets
+    std::size_t bulk_in_use = 0;         ///< bytes held of the bulk budgets, over RDMA
     std::size_t receive_bytes = 0;       ///< bytes registered for the receives of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receive buffers

@@ -11,7 +11,7 @@
 namespace rpcrdma::ipoib {
 
 /// A packet that may be joined with others: a TCP segment in an unfragmented packet without IP options or extension
-/// headers, with a payload, no flags but ACK and PSH, and the length that its IP header states.
+/// headers, with a payload, the flag ACK, no other flag but PSH, and the length that its IP header states.
 struct Joinable {
   Octets packet;
   bool six = false;

@@ -16,9 +16,9 @@ const char* own_reason(Refusal refusal) noexcept {
   switch (refusal) {
     case Refusal::none: break;
     case Refusal::crossing: return "requests crossed";
-    case Refusal::unknown: return "the address of the requester is not that of a peer";
+    case Refusal::unknown: return "the address of the requester is unknown and cannot be learnt";
     case Refusal::receive_mtu: return "the Receive MTU of the requester is too small";
-    case Refusal::busy: return "no room or memory for another connection";
+    case Refusal::busy: return "another request of this peer is being accepted, or memory is lacking";
     case Refusal::malformed: return "the request has malformed private data";
   }
   return "no reason";
@@ -28,7 +28,7 @@ const char* own_reason(Refusal refusal) noexcept {
 /// at most kMaxDepth packets.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
-/// The maximum number of peers, and of learnt peers with one address on the fabric.
+/// Limits for learning a peer: the number of all peers, and of learnt peers with one address on the fabric.
 constexpr std::size_t kMaxPeers = 1024;
 constexpr std::ptrdiff_t kMaxPeersOfOne = 8;
 /// The time between sweeps if idle connections are not closed.
@@ -111,7 +111,7 @@ bool LinkState::has_room_to_learn(const LinkAddress& address) const noexcept {
   return peers_.size() < kMaxPeers && std::ranges::count_if(peers_, beside) < kMaxPeersOfOne;
 }
 
-/// Makes a peer for a request from an unknown address; null if the link must not learn it.
+/// Makes a peer for a request from an unknown address; null if the link learns no peers, or has no room for another.
 Peer* LinkState::learn_peer(const LinkAddress& address, const fabric::Endpoint& endpoint) {
   if (options_.learn_within.empty()) return nullptr;
   if (!has_room_to_learn(address)) forget_peers();
@@ -121,7 +121,7 @@ Peer* LinkState::learn_peer(const LinkAddress& address, const fabric::Endpoint& 
   return &peer;
 }
 
-/// Forgets the learnt peers that have neither a connection nor packets that wait for one, and their addresses.
+/// Forgets the learnt peers that have no connection, waiting packet or held packet, and the addresses of these peers.
 void LinkState::forget_peers() noexcept {
   std::erase_if(peers_, [this](const auto& peer) {
     if (!peer->learnt || peer->connected() || peer->waiting_count != 0 || held_for_ == peer.get()) return false;

@@ -221,7 +221,7 @@ bool LinkState::hold(Peer& peer) {
   return true;
 }
 
-/// Tries to send the held packet again, and continues to read if that succeeds.
+/// Tries again to send the held packet. Unless the peer still has no room, continues to read the device.
 void LinkState::resume() {
   Peer& peer = *held_for_;
   if (!send_to(peer)) return;

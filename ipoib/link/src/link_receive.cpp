@@ -58,7 +58,8 @@ bool LinkState::frame(Peer& peer, Connection& connection, Octets frame) noexcept
   return true;
 }
 
-/// Passes on the joined packets. Called at the end of a batch, and before a packet that does not continue them.
+/// Passes on the joined packets. Called at the end of a batch, before a packet that does not continue them, and before
+/// their connection is destroyed.
 void LinkState::pass_joined() noexcept {
   if (joiner_.empty()) return;
   if (joiner_.count() > 1) ++statistics_.joined;

@@ -38,7 +38,8 @@ class LinkState {
   void pass_joined() noexcept;
   void room(Peer& peer) noexcept;
   void over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept;
-  /// Called when the time to wait after a rejection has passed. Tries to connect again.
+  /// Called when the time to wait before a second request has passed. Connects again if packets wait and there is no
+  /// other connection.
   void retry(Peer& peer);
 
   boost::asio::io_context& context() noexcept { return fabric_.context(); }

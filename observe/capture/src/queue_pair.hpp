@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Operation. CapturedQueuePair passes all work to the queue pair of a provider, and records it: Sends and Writes when
-// they are posted, Receives and Reads when they complete, as their bytes arrive only then.
+// Operation. CapturedQueuePair passes all work to the queue pair of a provider, and records it: Sends, Writes and Read
+// Requests when they are posted, Receives and Read Responses when they complete, as their bytes arrive only then.
 // Ownership. The wrapper owns the provider's queue pair, and a Posted for each Receive and Read that is outstanding.
-// Error handling. Work that the provider refuses is not recorded, nor are Receives and Reads that fail.
+// Error handling. Work that the provider refuses is not recorded, nor are failed Receives and the Responses of failed
+// Reads.
 #include "peer_access.hpp"
 #include "recorder.hpp"
 #include "rpcrdma/base/recycler.hpp"

@@ -45,8 +45,8 @@ class Families {
     metric.counter.value = metric.gauge.value = value_of(value);
     families_.back().metric.push_back(std::move(metric));
   }
-  /// Adds a histogram to the family that was begun last. The bounds of its buckets are powers of two from 2^`low` to
-  /// 2^`high`, in steps of `step` bits; `scale` converts values.
+  /// Adds a histogram to the family that was begun last. The bounds of its buckets are 2^n - 1, for n from `low` to
+  /// `high` in steps of `step`, times `scale`, which also converts the sum.
   void add(const Histogram& histogram, unsigned low, unsigned high, unsigned step, double scale, Labels labels) {
     ClientMetric metric;
     metric.label = std::move(labels);

@@ -92,7 +92,7 @@ asio::awaitable<void> State::accept() {
   while (!closed) {
     auto [failed, socket] = co_await acceptor.async_accept(kAwait);
     if (closed || failed == asio::error::operation_aborted) co_return;
-    if (failed) {  // no descriptors: waits for other connections to end
+    if (failed) {  // for example, no descriptors: tries again after a pause
       pause.expires_after(std::chrono::milliseconds(100));
       co_await pause.async_wait(kAwait);
       continue;

@@ -42,7 +42,7 @@ class ClientLink {
   bool ensure_connected();
   error_code error() const noexcept { return client_->last_error(); }
 
-  /// Handles events until `done()` returns true; asks before the first event and after each.
+  /// Handles events until `done()`, called before the first event and after each event, returns true.
   template <class Done>
   void run_until(Done done) {
     while (!done()) runner_.run_one();

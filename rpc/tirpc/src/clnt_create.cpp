@@ -28,7 +28,7 @@ int errno_of_connect(error_code why) noexcept {
   return why == BaseError::out_of_memory || why == fabric::FabricError::locked_memory ? ENOMEM : ENODEV;
 }
 
-/// The options given, with each zero member replaced by its default.
+/// The options given; a zero max_call, max_reply or connect_timeout is replaced by its default.
 rpcrdma_clnt_options completed(const rpcrdma_clnt_options* given) noexcept {
   rpcrdma_clnt_options out{};
   if (given != nullptr) out = *given;

@@ -15,8 +15,8 @@ class HeldArguments {
   /// The first run. Returns false if the message cannot be sent in this way: it has no long opaque, or too many other
   /// bytes, or its authenticator may write other bytes in the second run.
   bool record(const CallArgs& call);
-  /// The second run, which calls `make`. Returns false, without calling `make`, if the routine writes other bytes
-  /// before the opaque than in the first run.
+  /// The second run, which calls `make`. Returns false, without calling `make`, unless the routine writes the same
+  /// bytes before the opaque, and an opaque of the same length, as in the first run.
   bool run(const CallArgs& call, UniqueFunction<void()> make);
   /// Writes the message. To be called only within `make`.
   void encode(PayloadBuilder& out, xdr::Borrowing& borrowing) const;

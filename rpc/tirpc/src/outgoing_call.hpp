@@ -56,7 +56,8 @@ std::vector<std::byte> flat(const Payload& message);
 bool encode_call(xdr::Encoder& out, const CallArgs& from);
 
 /// The verifier body, of flavor AUTH_NONE, with which a SVCXPRT of this library answers a call that its dispatch
-/// function has left unanswered. The answer returns the credit of the call; other clients treat it as SYSTEM_ERR.
+/// function has left unanswered. The answer, a SYSTEM_ERR, returns the credit of the call. A CLIENT of this library
+/// takes the call as unanswered; other clients see only the error.
 inline constexpr char kUnanswered[] = "unanswered";
 
 class HeldArguments;
@@ -78,7 +79,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   bool encoded() const noexcept { return encoded_; }
   /// True if the server has returned the credit of the call without a reply.
   bool unanswered() const noexcept { return unanswered_; }
-  /// True if, according to the reply, the server has not run the call, or the call has failed.
+  /// True if the reply is an RPC error other than the answer with kUnanswered.
   bool refused() const noexcept { return refused_; }
   /// The outcome, once the call is over.
   const rpc_err& error() const noexcept { return error_; }

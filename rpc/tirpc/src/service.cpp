@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. libtirpc polls xp_fd and asks for calls one by one: it calls receive(), the dispatch function, and
-// status(). The event loop runs within receive() and status(), until a call has arrived or no event is left.
+// status(). The event loop runs within receive() and status(), until a call has arrived, no event is left, or
+// kMostEvents events have been handled. It also runs while a long argument or result is transferred.
 // Ownership. The call that is being dispatched belongs to the Service from receive() to its reply.
 // Errors. A call that a dispatch function leaves unanswered is answered when libtirpc asks for the next call: otherwise
 // the client would lose a credit for ever. A message that is not a call is answered by RDMA_ERROR.
@@ -236,7 +237,8 @@ bool Service::receive(rpc_msg* message) {
   return false;
 }
 
-/// Waits for a moment while a call is arriving. If the call arrives in time, the program need not call poll() for it.
+/// Handles events until a call is ready. After an event, waits a moment for the next one, so that the program need not
+/// call poll() for a call that is arriving.
 void Service::run_until_ready() {
   const std::chrono::microseconds moment(loop_polling.mode == Polling::Mode::off ? 0 : 20);
   std::optional<std::chrono::steady_clock::time_point> last;
@@ -263,7 +265,8 @@ void Service::begin(Arrival arrival) {
   if (current_.rest) in_->set_source(*current_.rest);
 }
 
-/// Answers a message that xdr_callmsg() rejects: a call of another RPC version, or a message that is not a call.
+/// Answers a message that xdr_callmsg() rejects: a call of another RPC version by RPC_MISMATCH, any other message by
+/// RDMA_ERROR. Returns true if it has sent an RPC reply.
 bool Service::refuse(const Payload& message) {
   xdr::Decoder in(message);
   in.skip(8);

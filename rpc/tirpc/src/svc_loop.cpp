@@ -13,7 +13,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// As poll() without a time limit, but first polls without blocking, for the time that its WaitPolicy allows.
+/// As poll() without a time limit, but first polls without blocking, for the time that policy_ allows.
 class Poller {
  public:
   int wait(std::vector<pollfd>& descriptors) {

@@ -189,7 +189,7 @@ class Bounds:
             raise SourceError(declared.line, f"'{declared.name}': annotation 'max' on a member of known size")
 
     def limit(self, declared):
-        """The bound of a counted member: its own, or that of its annotation."""
+        """The bound of a counted member: that of its annotation if it has one, else its own."""
         if not self.results:
             return Expression(1 if declared.size is None else declared.size)
         noted = declared.notes.get("max")

@@ -53,7 +53,7 @@ class RPCRDMA_EXPORT Credential {
 /// The credential that a procedure requires.
 enum class AuthRequirement : std::uint8_t {
   none,  ///< any credential of a supported flavor; NULL procedures accept every flavor
-  sys,   ///< AUTH_SYS or stronger; else AUTH_ERROR with AUTH_TOOWEAK
+  sys,   ///< AUTH_SYS; a call with AUTH_NONE is answered by AUTH_ERROR with AUTH_TOOWEAK
 };
 
 }  // namespace rpcrdma::rpc

@@ -83,7 +83,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
     std::uint64_t program_unavailable = 0;    ///< unknown program
     std::uint64_t program_mismatch = 0;       ///< unknown version of a program
     std::uint64_t procedure_unavailable = 0;  ///< unknown procedure
-    std::uint64_t garbage_args = 0;           ///< arguments that cannot be decoded
+    std::uint64_t garbage_args = 0;           ///< the arguments cannot be decoded, or the call is truncated
   };
   /// Called on the dispatcher's thread.
   const Counters& counters() const noexcept { return counters_; }

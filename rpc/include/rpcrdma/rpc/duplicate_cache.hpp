@@ -68,7 +68,7 @@ class RPCRDMA_EXPORT DuplicateCache {
     in_progress,  ///< `call` has been attached to the first call, whose complete() or forget() returns it
     reply,        ///< answer the call with the reply
   };
-  /// Looks `key` up. An unknown key is entered as a call in progress.
+  /// Looks `key` up. An unknown key, or one whose reply is older than max_age, is entered as a call in progress.
   Found begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply);
   /// To be called when the call of `key` has been run. Keeps its reply message, from the XID on. Returns the attached
   /// calls; the caller answers each with `reply`, on the thread of that call's context().

@@ -57,8 +57,8 @@ class ReverseClient {
   /// destroyed. Emit the signal of the token's cancellation slot on the executor on which the handler runs. Errors, in
   /// addition to those of Client::async_call(): TransportError::call_too_long and reply_too_long (the call, or its
   /// largest reply, is too long for the client; nothing has been sent), connection_lost, reverse_disabled (over TCP),
-  /// BaseError::out_of_memory (more than ReverseOptions::max_calls) and invalid_argument (memory for results, which
-  /// reverse calls cannot use).
+  /// BaseError::out_of_memory (beyond a limit given at ReverseOptions::max_calls) and invalid_argument (memory for
+  /// results, which reverse calls cannot use).
   template <Procedure P, class Token = boost::asio::deferred_t>
   auto call(const typename P::Args& args, const CallOptions& options, Token&& token = Token()) const {
     ReverseCalls::Prepared prepared = calls_->prepare(P::kInfo, P::max_reply(args), options, &encode_args<P>, &args);

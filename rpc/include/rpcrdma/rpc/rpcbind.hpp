@@ -45,8 +45,8 @@ class RPCRDMA_EXPORT RpcbindRegistration {
   RpcbindRegistration(const RpcbindRegistration&) = delete;
   RpcbindRegistration& operator=(const RpcbindRegistration&) = delete;
 
-  /// Registers all of `entries`. Fails with one line of text if there is no rpcbind, or if rpcbind refuses an entry,
-  /// for example because another server is registered: then all entries of this object are removed.
+  /// Registers all of `entries`. Fails with one line of text if rpcbind does not answer or refuses an entry, for
+  /// example because another server is registered. If an entry fails, all entries of this object are removed.
   RpcbindResult add(const std::vector<RpcbindEntry>& entries);
   /// As add(), but first removes existing entries of the same programs, versions and netids, such as the entries of a
   /// server that was killed.

@@ -23,8 +23,7 @@ struct TcpServerOptions {
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< the limit for one peer address, over all its ports
   std::uint32_t max_calls = 16;  ///< calls served at a time per connection; further calls wait in the socket
-  /// The maximum number of bytes of one connection's calls and of their reply data. A connection at this limit is not
-  /// read further.
+  /// A connection whose calls and their reply data hold at least this many bytes is not read further.
   std::size_t max_call_bytes = std::size_t{4} << 20;
   /// The maximum number of bytes of reply data that all connections of one worker may hold at once. A Budget shares
   /// them between peer addresses and between the connections of each address; calls wait for their share. Requests for

@@ -100,8 +100,8 @@ class RPCRDMA_EXPORT Decoder {
   bool set_position(std::uint32_t to) noexcept;
   /// Decodes an opaque<> or string<> of at most `max_length` bytes, in place.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
-  /// Skips the next `count` bytes and returns their address. Returns null and skips nothing if they are not in one
-  /// piece of memory, aligned to 4 bytes.
+  /// Skips the next `count` bytes and returns their address. Returns null and skips nothing unless `count` is a
+  /// positive multiple of 4 and the bytes are in one piece of memory, aligned to 4 bytes.
   std::int32_t* in_place(std::uint32_t count) noexcept;
   /// Decodes a DDP-eligible opaque<>; see bulk_data.
   bool bulk(bulk_data& out) noexcept;

@@ -34,11 +34,11 @@ struct Statistics {
   std::uint64_t rejected = 0;           ///< requests of this side that a peer rejected
   std::uint64_t failed = 0;             ///< requests of this side that failed for another reason
   std::uint64_t refused_crossing = 0;   ///< requests refused because they crossed a request of this side
-  std::uint64_t refused_unknown = 0;    ///< requests refused because no neighbour has the sender's address
+  std::uint64_t refused_unknown = 0;    ///< requests refused: the sender's address is unknown and cannot be learnt
   std::uint64_t refused_mtu = 0;        ///< requests refused because of their Receive MTU
   std::uint64_t refused_malformed = 0;  ///< requests refused because of their private data
   std::uint64_t refused_busy = 0;  ///< requests refused: no memory, another was being accepted, or accepting failed
-  std::uint64_t ended = 0;         ///< connections that have ended
+  std::uint64_t ended = 0;         ///< established connections that ended, except those replaced by a new request
   std::uint64_t idle = 0;          ///< ended connections that this side closed because they were idle
 
   /// The counters as "name=value name=value ...".

@@ -25,7 +25,7 @@ enum class Refusal : std::uint8_t {
   crossing,     ///< the sender's own request takes precedence (RFC 4755 section 3.3)
   unknown,      ///< the requester is no neighbour of the sender
   receive_mtu,  ///< the requester's Receive MTU has no room for a packet
-  busy,         ///< the sender has no room for another connection now
+  busy,         ///< the sender lacks memory, or is accepting another request of the requester
   malformed,    ///< the private data of the request cannot be used
   last = malformed,
 };
