@@ -3,7 +3,7 @@
 // asked for it. If there are several endpoints ("localhost" is ::1 and 127.0.0.1), a NULL call is sent to each of them
 // at once; the first one that answers is used.
 // Ownership: a Knock is a call and owns the backend that sends the call; destroying the backend completes the call.
-// Error handling: if all endpoints fail, the error of the last one is reported; if rpcbind names no port, the first
+// Error handling: if all endpoints fail, the error of the last one is reported; if no rpcbind names a port, the first
 // error other than no_rpcbind, or no_rpcbind if there is no other. An error of the connection takes precedence over the
 // error of the call.
 #include "opening.hpp"

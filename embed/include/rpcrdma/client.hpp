@@ -35,8 +35,8 @@ using rpc::CallOptions;
 struct ClientOptions {
   rpc::Credential credential{};               ///< for calls whose options have no credential; default: AUTH_NONE
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
-  std::uint32_t credits = 32;  ///< the most calls in progress over RDMA, 1 to 1024; the server may grant fewer
-  std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
+  std::uint32_t credits = 32;                 ///< the most calls in progress over RDMA, if the server agrees, 1 to 1024
+  std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   /// The maximum number of bytes of chunks that calls of the server may hold at once, with RPC-over-RDMA version two
