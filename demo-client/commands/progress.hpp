@@ -30,7 +30,7 @@ class Progress {
   /// Adds to the total; a total of 0 means that it is unknown.
   void expect(std::uint64_t bytes) noexcept { total_ += bytes; }
   void moved(std::uint64_t bytes) noexcept;
-  /// Subtracts bytes that an earlier transfer copied from the total; the summary gives them separately.
+  /// Subtracts from the total the bytes that an earlier transfer copied; the summary gives them separately.
   void keep(std::uint64_t bytes) noexcept {
     kept_ += bytes;
     total_ -= bytes;

@@ -16,8 +16,8 @@ Result<void> cut(const Fd& file, std::uint64_t size) {
   return {};
 }
 
-/// Called after a failed copy to a marked target: removes the mark if nothing could be resumed, else reports the copy
-/// as unfinished.
+/// Called after a failed copy to a marked target: removes the mark if nothing could be resumed. Reports the copy as
+/// unfinished if the mark stays.
 void leave_behind(Copier::Shared& shared, const Fd& to, const Attributes& source, std::uint32_t mode, bool is_kept) {
   const Result<Attributes> now = local_attributes(to);
   if (now && !is_marked(now->mode)) return;

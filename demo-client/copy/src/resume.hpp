@@ -24,7 +24,7 @@ std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) 
 bool is_copy(const Attributes& source, const Attributes& target) noexcept;
 /// True if mtime and size are equal.
 bool is_same(const Attributes& before, const Attributes& after) noexcept;
-/// Replaces the final attributes of a copy by those of another version of its source; the size is left out.
+/// Replaces the attributes that `final` sets by those of another version of the source, and removes the size.
 void renew(SetAttributes& final, const Attributes& source) noexcept;
 /// The offset at which to resume `target`: 0 unless it has the mark of `source`. All bytes before the offset were
 /// committed before any byte after it was written.

@@ -25,8 +25,8 @@ bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
          (!wanted.mtime || wanted.mtime.value == is.mtime);
 }
 
-/// Called after a failed copy to a marked target: removes the mark if nothing could be resumed, else reports the copy
-/// as unfinished.
+/// Called after a failed copy to a marked target: removes the mark if nothing could be resumed and the server still
+/// answers. Reports the copy as unfinished if the mark stays.
 boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attributes source, std::uint32_t mode,
                                    error_code why) {
   if (is_file_error(why)) {

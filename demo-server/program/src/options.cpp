@@ -168,7 +168,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
   cli::finish(app, help_sections());
 }
 
-/// Adds the settings of the configuration file, except those that the command line sets.
+/// Adds the exports of the configuration file, and its settings except those that the command line sets.
 Checked<void> read_file(const CLI::App& app, Words& words, Options& options) {
   if (words.config.empty()) return {};
   options.config = words.config;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Landlock limits the folders in which the process opens, makes and removes files, and the TCP ports that it binds and
-// connects to. The C library has no functions for its system calls, and older versions of its header lack some of
-// the rights.
+// Landlock limits the TCP ports that the process binds and connects to and, in `strict` mode, the folders in which it
+// opens, makes and removes files. The C library has no functions for its system calls, and older versions of its header
+// lack some of the rights.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

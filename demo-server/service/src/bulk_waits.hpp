@@ -20,8 +20,8 @@ class BulkWaits {
 
   explicit BulkWaits(boost::asio::io_context& context) : timer_(context) {}
 
-  /// Reserves `octets` bytes for `call`, then runs `resume`, a void(rpc::ServerCall<P>). `resume` may run before this
-  /// function returns.
+  /// Reserves `octets` bytes for `call`, then runs `resume`, a void(rpc::ServerCall<P>), perhaps before this function
+  /// returns. Answers NFS3ERR_JUKEBOX if the reservation fails.
   template <rpc::Procedure P, class Resume>
   void reserve(rpc::ServerCall<P> call, std::uint32_t octets, Resume resume) {
     // Only a call over RDMA has a deadline. Over TCP, a call cannot be answered before its bytes are granted, and the

@@ -97,7 +97,7 @@ void IoPool::watch() {
   }
 }
 
-/// Wakes or adds a thread for each waiting job, but at most as many as are busy: these jobs may hang as well.
+/// Wakes or adds a thread for each waiting job, but at most as many threads as are busy: the waiting jobs may hang too.
 void IoPool::add_threads() {
   for (std::size_t wanted = std::min(count_, busy_); wanted != 0; --wanted) {
     if (!spare_.empty()) {

@@ -124,7 +124,8 @@ std::size_t encoded_size(const MountTable::Mount& m) noexcept {
   return 4 + 4 + pad4(m.host.size()) + 4 + pad4(m.path.size());
 }
 
-/// Runs `serve`, a void(rpc::ServerCall<P>), when the bulk budget has room for the list in its reply.
+/// Runs `serve`, a void(rpc::ServerCall<P>), when the bulk budget has room for the list in the reply to `call`. Rejects
+/// `call` if the reservation fails.
 template <rpc::Procedure P, class Serve>
 void with_room(rpc::ServerCall<P> call, Serve serve) {
   rpc::async_reserve(std::move(call), kListRoom, [serve](error_code status, rpc::ServerCall<P> resumed) {

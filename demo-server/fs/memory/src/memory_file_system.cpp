@@ -114,7 +114,7 @@ MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, cons
   const bool inherits = parent != nullptr && (parent->fixed.mode & 02000u) != 0;
   a.uid = caller.uid;
   a.gid = inherits ? parent->fixed.gid : caller.gid;
-  // As in open(2): only a member of the group may create a set-group-id program of that group.
+  // As in open(2): only root and members of the group may create a set-group-id program of that group.
   if (inherits && type != FileType::directory && (a.mode & mode::kGroupExecute) != 0) strip_group(caller, a);
   // Only root may choose owner and group; they are ignored in requests of other callers.
   if (caller.uid == 0 && (attributes.uid || attributes.gid)) {
@@ -135,7 +135,7 @@ Status MemoryFileSystem::resize(const Caller& caller, MemoryNode& node, std::uin
   return Status::ok;
 }
 
-/// Changes all attributes but the size.
+/// Applies `changes`, except that of the size.
 void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   Attributes& a = node.fixed;
   if (changes.uid || changes.gid) {

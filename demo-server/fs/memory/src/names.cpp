@@ -72,8 +72,8 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
   return result;
 }
 
-/// Handles CREATE of a name that exists: UNCHECKED applies only a size, EXCLUSIVE compares its verifier with the one
-/// that the times hold.
+/// Handles CREATE of a name that exists: UNCHECKED applies only a size, EXCLUSIVE accepts only an empty file whose
+/// times hold its verifier.
 Status MemoryFileSystem::existing(const Caller& caller, MemoryNode& node, const CreateHow& how) {
   if (node.fixed.type != FileType::regular) return Status::exist;
   if (how.mode == CreateMode::exclusive) {

@@ -49,7 +49,7 @@ bool PageStore::grow() {
   slab->data = static_cast<std::byte*>(memory);
   free_.reserve((slabs_.size() + 1) * kPagesPerSlab);
   slabs_.push_back(std::move(slab));
-  // Inserted below the pages that are free already, so that those are used first.
+  // Inserts the new pages below those that are free already, which are thus used first.
   free_.insert(free_.begin(), kPagesPerSlab, Free{});
   for (std::uint32_t index = 0; index < kPagesPerSlab; ++index) free_[index] = {slabs_.back().get(), index};
   return true;

@@ -10,7 +10,7 @@ bool MemoryFileSystem::is_below(std::uint64_t number, std::uint64_t ancestor) {
   return number == ancestor;
 }
 
-/// RFC 1813 section 3.3.14: an existing target must be of the same kind and, if it is a directory, empty.
+/// RFC 1813 section 3.3.14: a directory can replace only an empty directory; other objects cannot replace a directory.
 Status MemoryFileSystem::check_replace(const MemoryNode& moved, const MemoryNode& target) const {
   if (moved.is_directory() != target.is_directory()) return target.is_directory() ? Status::isdir : Status::notdir;
   return target.is_directory() && !target.directory.empty() ? Status::notempty : Status::ok;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a change reaches the disk before it is reported. No lock is held while it is written, so that the file
-// system can write many changes at once.
+// Operation: unless the export is asynchronous, a change of names or attributes reaches the disk before it is reported.
+// No lock is held while it is written, so that the file system can write many changes at once.
 // Ownership: for an fsync, an object without a descriptor for data is opened again, with the server's rights; a
 // directory in KeptNodes is opened only once.
 // Error handling: a change that is not on the disk is reported as failed, although it is visible.

@@ -14,9 +14,9 @@ namespace {
 
 constexpr off_t kLargest = std::numeric_limits<off_t>::max();
 
-/// The size of the largest file. A client that knows this limit (maxfilesize of FSINFO) refuses a write beyond it at
-/// once. Without the limit, the client would get the error when it writes back data that the program believes to be
-/// written. No system call returns the limit, but lseek() enforces it.
+/// The largest size that a file can have. A client that knows this limit (maxfilesize of FSINFO) refuses a write beyond
+/// it at once. Without the limit, the client would get the error when it writes back data that the program believes to
+/// be written. No system call returns the limit, but lseek() enforces it.
 std::uint64_t largest_file(int directory) {
   const Fd file(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file) return kLargest;

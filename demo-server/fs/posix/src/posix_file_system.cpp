@@ -27,9 +27,10 @@ std::uint64_t fresh_verifier() {
   return value;
 }
 
-/// How many objects to keep open: at most `most`, and at most an eighth of the limit of descriptors. Also makes the
-/// kernel enlarge the descriptor table of the process now: later, when several threads use the table, the thread whose
-/// open() enlarges it would wait about 10 ms, and an event loop must not wait.
+/// How many objects to keep open: none unless KeptNodes::usable(), else `most` or an eighth of the limit of
+/// descriptors, whichever is less. Also makes the kernel enlarge the descriptor table of the process now: later, when
+/// several threads use the table, the thread whose open() enlarges it would wait about 10 ms, and an event loop must
+/// not wait.
 std::size_t nodes_to_keep(int root, std::size_t most) noexcept {
   rlimit limit{};
   if (!KeptNodes::usable(root) || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;

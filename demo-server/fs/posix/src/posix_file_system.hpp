@@ -22,7 +22,7 @@ namespace rpcrdma::nfsd {
 class PosixFileSystem final : public FileSystem {
  public:
   PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat, const PosixOptions& options, Log log);
-  /// Chooses one of the two locators.
+  /// Chooses one of the two locators, and finds the key of the root.
   Status start(const PosixOptions& options);
 
   bool blocking() const noexcept override { return true; }
@@ -98,8 +98,8 @@ class PosixFileSystem final : public FileSystem {
   using OpenFilePtr = std::shared_ptr<const OpenFile>;
 
   static Node node_of(KeptNodePtr kept, const NodeStat& stat) noexcept;
-  /// Serializes changes of one object by this server, so that exactly one change lies between the attributes before and
-  /// after in a reply.
+  /// The lock that serializes changes of one object by this server, so that exactly one change lies between the
+  /// attributes before and after in a reply.
   std::mutex& lock_of(const NodeKey& node) noexcept;
   /// Opens the object that `key` names, and reads its present attributes.
   StatusOr<Node> open_node(const NodeKey& key);
@@ -153,7 +153,7 @@ class PosixFileSystem final : public FileSystem {
 
   Status change(const Caller& caller, const NodeKey& key, const Node& node, const SetAttributes& changes,
                 const std::optional<Time>& guard);
-  /// Changes all attributes but the size.
+  /// Applies `changes`, except that of the size.
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
 
@@ -242,7 +242,7 @@ class PosixFileSystem final : public FileSystem {
   std::atomic<bool> reads_at_once_{true};  // false once the file system has refused RWF_NOWAIT (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;
-  const bool acts_;  // true if it takes the identities of its callers
+  const bool acts_;  // true if operations take the identities of their callers
   Identity itself_;
 };
 

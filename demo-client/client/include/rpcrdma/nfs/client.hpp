@@ -46,7 +46,7 @@ struct ClientOptions {
 class Client {
  public:
   /// Sends a NULL call to up to four addresses of the host at once, and connects to the first that answers. If none
-  /// answers, the error is that of the last address, such as "Connection refused".
+  /// answers, the error is that of one of the addresses, such as "Connection refused".
   static Task<std::unique_ptr<Client>> connect(boost::asio::io_context& context, std::string host, std::uint16_t port,
                                                ClientOptions options);
   /// Connects to one address over a fabric that the caller has opened; options.fabric is ignored.
@@ -120,8 +120,8 @@ class Client {
   /// DirectoryReader reads all pages.
   Task<Page> read_directory(FileHandle directory, Position from, bool attributes);
 
-  /// The sizes to use in READ and WRITE: those that the server prefers, at most 1 MiB. Fetched once, for the first
-  /// `root`.
+  /// The sizes to use in READ and WRITE: those that the server prefers, between 512 bytes and 1 MiB. Fetched once, for
+  /// the first `root`.
   Task<Limits> limits(FileHandle root);
   Task<Statistics> space(FileHandle root);
 

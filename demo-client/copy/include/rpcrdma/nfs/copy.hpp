@@ -25,7 +25,7 @@ class CopyObserver {
   /// Called before a failure is reported (by on_problem() or as the result), if the incomplete copy stays marked and
   /// write-protected, so that it can be resumed.
   virtual void on_unfinished() {}
-  /// `path` (relative to the tree's root) was not copied; the copy continues.
+  /// `path` (relative to the tree's root) was not copied, or only in part; the copy continues.
   virtual void on_problem(std::string_view path, const error_code& why) = 0;
 
  protected:
@@ -37,8 +37,8 @@ struct CopyOptions {
   std::size_t buffers = 24;  ///< pieces of all files in flight
   std::size_t files = 16;    ///< files of a tree in flight
   std::size_t walkers = 8;   ///< subdirectories of a tree copied concurrently
-  /// Marks large files while they are copied, so that an interrupted copy can be resumed; resumes such copies, and
-  /// skips files that are complete (same size and time).
+  /// Marks large files while they are copied, so that an interrupted copy can be resumed; resumes such copies. In a
+  /// tree, skips files that are complete (same size and time; to a server, also the same mode).
   bool resume = false;
   /// A transfer resumes at a multiple of this: all bytes before a multiple are committed before any byte after it is
   /// transferred.

@@ -23,7 +23,8 @@ Attributes attributes_of(const struct stat& status) noexcept;
 
 /// Opens a file for reading; follows symbolic links.
 Result<Fd> open_to_read(const std::string& path);
-/// Opens a file for writing; creates it with `mode` less the umask; truncates it if `cut`; follows symbolic links.
+/// Opens a file for writing, following symbolic links; creates a missing one with `mode` less the umask; truncates it
+/// if `cut`.
 Result<Fd> open_to_write(const std::string& path, std::uint32_t mode, bool cut = true);
 Result<Attributes> local_attributes(const std::string& path, bool follow);
 Result<Attributes> local_attributes(const Fd& file);
@@ -62,7 +63,8 @@ class LocalDirectory {
   Result<std::vector<LocalEntry>> list() const;
   /// Opens a regular file for reading.
   Result<Fd> open_file(const std::string& name) const;
-  /// Opens a regular file for writing; creates it; truncates it if `cut`. Replaces a symbolic link of that name.
+  /// Opens a regular file for writing; creates a missing one; truncates it if `cut`. Replaces a symbolic link of that
+  /// name.
   Result<Fd> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
   /// False only if no entry of that name exists; true also if the check fails.
   bool has(const std::string& name) const noexcept;

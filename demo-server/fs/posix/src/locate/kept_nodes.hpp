@@ -51,7 +51,7 @@ struct KeptNode {
   NodeKey key;
   ObjectId id;
   Fd fd;
-  std::string path;  ///< its path inside the export when it was found
+  std::string path;  ///< the absolute path at which the object was found inside the export
   mutable KnownRights rights;
   mutable DirectorySync to_disk;
 };

@@ -296,7 +296,8 @@ class PlaceStore::Database {
     });
   }
 
-  /// Evicts an entry if the table is full, and keeps half of the map free for the pages that a transaction replaces.
+  /// Evicts two entries if the table fills more than half of the map: the other half is for the pages that a
+  /// transaction replaces. Else evicts one if the table is full and `one_more` is set.
   int make_room(MDB_txn* transaction, bool one_more) {
     MDB_stat table{};
     if (const int failure = mdb_stat(transaction, table_, &table); failure != 0) return failure;
@@ -308,8 +309,8 @@ class PlaceStore::Database {
     return 0;
   }
 
-  /// Evicts one entry, if possible not a directory. The search begins after the entry that was evicted last (clock
-  /// algorithm).
+  /// Evicts one entry: the first of the next kEvictionTries that is not a directory, else the last of these. The search
+  /// begins after the entry that was evicted last (clock algorithm).
   int evict(MDB_txn* transaction) {
     MDB_cursor* cursor = nullptr;
     if (const int failure = mdb_cursor_open(transaction, table_, &cursor); failure != 0) return failure;

@@ -37,14 +37,15 @@ using ExportPtr = std::shared_ptr<const Export>;
 /// The exports in the order of the configuration.
 using ExportList = std::vector<ExportPtr>;
 
-/// The exports of a server. Synchronized, but add() and replace() must not run at the same time. Must outlive the
+/// The exports of a server. Synchronized, but only one thread at a time may run add() or replace(). Must outlive the
 /// exports, which calls in progress share.
 class ExportTable {
  public:
   /// The file data of all memory exports together takes at most `memory_bytes` (see PageStore).
   explicit ExportTable(std::size_t memory_bytes) : memory_bytes_(memory_bytes) {}
 
-  /// Opens the export that `spec` describes, and adds it. Refused if it cannot be opened, or if its name is taken.
+  /// Opens the export that `spec` describes, and adds it. Refused if it cannot be opened, or if its name or the
+  /// identifier of its name is taken.
   Checked<void> add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log);
   /// Replaces all exports by `specs`; a file system that the old and the new exports share stays open. If one of
   /// `specs` is refused, nothing changes. May block: opens directories.

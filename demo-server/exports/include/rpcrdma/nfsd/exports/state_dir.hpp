@@ -10,7 +10,8 @@ namespace rpcrdma::nfsd {
 using HandleSecret = std::array<std::byte, 16>;
 
 /// The directory for state that must survive a restart: /var/lib/rpcrdma-nfsd for root, else
-/// $XDG_STATE_HOME/rpcrdma-nfsd or ~/.local/state/rpcrdma-nfsd. Not synchronized with other uses of getpwuid(3).
+/// $XDG_STATE_HOME/rpcrdma-nfsd if that is an absolute path, else ~/.local/state/rpcrdma-nfsd. Not synchronized with
+/// other uses of getpwuid(3).
 std::filesystem::path default_state_dir();
 
 /// Makes the directory (mode 0700) and its missing parents (mode 0755) unless they exist. Refuses an existing directory

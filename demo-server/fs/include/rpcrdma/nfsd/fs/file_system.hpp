@@ -118,8 +118,8 @@ class FileSystem {
   virtual Verifier write_verifier() const noexcept = 0;
   /// Not null if the file data is in pages that a fabric can register; READ and WRITE then use this interface.
   virtual PagedData* paged() noexcept { return nullptr; }
-  /// Closes descriptors kept for reuse that have been idle for a while. Call it every few seconds on a thread that may
-  /// block.
+  /// Closes descriptors that have been kept for reuse for long enough, and writes old UNSTABLE data to the disk. Call
+  /// it every few seconds on a thread that may block.
   virtual void tidy() {}
 
   // A method named NAME_at_once gives the same answer as NAME, but never blocks: it returns nothing if it needs data
@@ -132,7 +132,7 @@ class FileSystem {
   virtual std::optional<AccessResult> access_at_once(const Caller&, const NodeKey&, std::uint32_t) {
     return std::nullopt;
   }
-  /// With `guard`, fails with Status::not_sync unless the ctime equals it.
+  /// With `guard`, fails with Status::not_sync unless `guard` equals the ctime.
   virtual ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                                       const std::optional<Time>& guard) = 0;
   virtual NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;

@@ -33,8 +33,8 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Opens the exports and listens. A signal that arrives afterwards takes full effect in run(). Refused if anything
-  /// that the options request is not available.
+  /// Enters the sandbox, opens the exports, listens and, if the options say so, registers with rpcbind. A signal that
+  /// arrives afterwards takes full effect in run(). Refused if anything that the options request is not available.
   Checked<void> start();
   /// The line that announces that the server is ready, without a line feed. Call it after start().
   std::string ready_line() const;

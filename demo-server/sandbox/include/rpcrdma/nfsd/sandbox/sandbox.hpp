@@ -16,7 +16,7 @@ enum class SandboxMode : std::uint8_t {
   off,     ///< changes nothing
   log,     ///< as `on`, but the kernel logs and executes the system calls that `on` refuses
   on,      ///< fewer capabilities, filtered system calls, only the needed TCP ports; leaves out what the kernel lacks
-  strict,  ///< as `on`, and only the files of SandboxNeeds; fails if the kernel lacks a part
+  strict,  ///< as `on`, and only the files of SandboxNeeds; fails if the kernel lacks a needed part
 };
 
 /// "off", "log", "on" or "strict"; nothing for other words.
@@ -39,7 +39,7 @@ struct SandboxNeeds {
 /// needed, to make device files and to bind ports below 1024; the process and its children never gain others. System
 /// calls: permits those that the server and its libraries make; all others fail with ENOSYS. Builds with a sanitizer
 /// filter no system calls. Network and files: uses Landlock, which needs Linux 6.7 for the network and Linux 5.19 for
-/// files.
+/// files. In mode `strict` Linux 5.19 suffices; before Linux 6.7 the network is then not restricted.
 Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const Log& log);
 
 /// False in builds with a sanitizer.

@@ -22,7 +22,7 @@ class IoPool {
   /// 192 bytes hold the captures of the services, so that a job does not allocate.
   using Job = UniqueFunction<void(const HandleCodec&), 192>;
 
-  /// How long jobs wait while all threads are busy before the pool adds threads.
+  /// The pool adds threads if jobs wait and none has started for this time.
   static constexpr std::chrono::milliseconds kPatience{250};
 
   IoPool(unsigned threads, const HandleSecret& secret) : IoPool(threads, threads, secret) {}
@@ -37,7 +37,7 @@ class IoPool {
   void submit(Job job);
   /// Runs the submitted jobs, then ends the threads.
   void join();
-  /// The number of regular threads without a job. May be called on any thread.
+  /// The number of idle threads, without the spare ones. May be called on any thread.
   std::size_t idle() const;
   /// The number of threads with a job. May be called on any thread.
   std::size_t busy() const;

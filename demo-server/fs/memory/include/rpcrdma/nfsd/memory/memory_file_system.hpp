@@ -18,7 +18,7 @@ struct MemoryOptions {
   std::uint64_t max_octets = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// A file system that is lost when the process ends. Its data is in `pages`, which must outlive it.
+/// A file system that is lost when the process ends. Its file data is in `pages`, which must outlive it.
 std::unique_ptr<FileSystem> make_memory_file_system(PageStore& pages, const MemoryOptions& options = {});
 
 }  // namespace rpcrdma::nfsd

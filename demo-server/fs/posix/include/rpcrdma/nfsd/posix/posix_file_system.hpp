@@ -21,11 +21,11 @@ struct PosixOptions {
 };
 
 /// A directory of this machine as a file system. Clients reach nothing above `root`, beyond a symbolic link or on
-/// another mount. Operations run with the identity of the caller if serves_as_callers(), and their changes are on the
-/// disk when they are reported, unless Caller::sync is false. New objects get the requested mode less the process's
-/// umask, which the program sets to 0. Methods that may block change the identity of their thread temporarily, or for
-/// longer after keep_identities(): do not call them on a thread that posts work requests. Fails with a system error if
-/// `root` is not a directory that this process can open.
+/// another mount. Operations run with the identity of the caller if serves_as_callers(). Changes of names and
+/// attributes are on the disk when they are reported, unless Caller::sync is false. New objects get the requested mode
+/// less the process's umask, which the program sets to 0. Methods that may block change the identity of their thread
+/// temporarily, or for longer after keep_identities(): do not call them on a thread that posts work requests. Fails
+/// with a system error if `root` is not a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);
 
 /// True if this process can take its callers' identities: it is root, and may change user and groups. Otherwise it
