@@ -10,7 +10,7 @@ using boost::asio::awaitable;
 
 struct Source {
   nfs::Node node;
-  std::string name;  ///< name of the copy, if it is made inside an existing directory
+  std::string name;  ///< name of the copy
 };
 
 awaitable<Result<void>> copy_into(nfs::Copier& copier, TransferObserver& observer, nfs::Node from, const Fd& file) {

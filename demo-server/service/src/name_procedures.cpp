@@ -82,7 +82,7 @@ RMDIR3res rmdir(const Request<nfs3::Rmdir>& request) {
 }
 
 /// The node of the target directory of RENAME and LINK, which must be on the export of the call's first handle. If it
-/// is not, resolve() finds the error to report.
+/// is not, the error is that of resolve() or, if resolve() finds none, XDEV.
 template <class P>
 boost::system::result<NodeKey, Status> second_directory(const Request<P>& request, const nfs_fh3& handle) {
   const auto decoded = request.codec.decode(handle.octets());

@@ -16,10 +16,10 @@ class Transfers;
 struct Transfer {
   Target target;
   Caller caller;
-  memory::RegisteredBuffer buffer;  ///< bulk data of a file on a disk; the entries of a listing
+  memory::RegisteredBuffer buffer;  ///< bulk data of a file on a disk; entries of a listing; SYMLINK's path
   PageRun run;                      ///< bulk data of a file of a memory export
   BufferRefs parts;                 ///< the buffers that hold the data, in order
-  std::string path;                 ///< the target of a symbolic link
+  std::string path;                 ///< the path that READLINK returns
 
   void clear() noexcept {
     target.exported.reset();

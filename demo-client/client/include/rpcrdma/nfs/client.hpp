@@ -36,7 +36,7 @@ struct ClientOptions {
   /// The ids in AUTH_SYS; if both are absent, those of the process. If only one is set, connecting fails with EINVAL.
   std::optional<std::uint32_t> uid, gid;
   std::optional<std::uint16_t> mount_port;             ///< calls MOUNT over TCP at this port, not over RDMA
-  std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
+  std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of memory that pool() may register
   /// The number of connections to the server. READs and WRITEs rotate through them; all other calls use the first one.
   /// If a further connection cannot be made, the client uses those made before it.
   std::size_t connections = 1;
@@ -62,7 +62,7 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   boost::asio::any_io_executor executor() const;
-  /// The pool of the registered buffers for read() and write().
+  /// The pool of the registered buffers for read(), write() and the connections.
   memory::Pool& pool() noexcept;
   const fabric::Endpoint& server() const noexcept;
   std::string_view fabric_name() const noexcept;

@@ -15,7 +15,7 @@ struct Node {
   Attributes attributes;
 };
 
-/// One entry of a directory. READDIRPLUS may leave out the handle and the attributes.
+/// One entry of a directory. READDIR returns no handle and no attributes, and READDIRPLUS may leave them out.
 struct DirectoryEntry {
   std::string name;  ///< as the server sent it: check it with is_plain_name()
   std::uint64_t fileid = 0;

@@ -46,7 +46,8 @@ class DescriptorCache {
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
   /// Adds `file`, and drops the user's other descriptors of the same file if `file` serves all their uses.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
-  /// Drops the descriptors that all users have of a file. One in use is closed when its last user releases it.
+  /// Drops the descriptors that all users have of a file. A descriptor in use is closed when the last operation
+  /// releases it.
   void drop(const NodeKey& key);
   void drop(const ObjectId& id);
   /// Closes descriptors that were last used before `used`, because an open descriptor keeps the blocks of a removed

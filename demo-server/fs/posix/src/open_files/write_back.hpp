@@ -26,8 +26,9 @@ class WriteBack {
   /// The number of failures. Read it before a change, and give it to the sync() that covers the change.
   std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
 
-  /// Brings to the disk, through `fd`, all data written before the call, or waits for another thread that does so for
-  /// several callers. Returns the last error if a run of fsync has failed since failures() returned `since`.
+  /// Brings to the disk, through `fd` or the kept file, all data written before the call, or waits for another thread
+  /// that does so for several callers. Returns the last error if a run of fsync has failed since failures() returned
+  /// `since`.
   Status sync(int fd, Stable how, std::uint64_t since);
 
   /// Reports a write that is not synchronized yet: keeps the file open until the write is synchronized. If the file
