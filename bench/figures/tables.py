@@ -85,7 +85,7 @@ def figure(value, digits):
 
 
 def processor(rows):
-    """A table of the processor time of client and server, for this library and for each peer."""
+    """A table of the processor time of client and server, for this library and for each of PEERS."""
     found = {}  # {(case, who): {side: row}}
     for row in rows:
         found.setdefault((row["case"], row["who"]), {}).setdefault(row["side"], row)
@@ -139,7 +139,7 @@ def shares(report):
 
 
 def profile(reports):
-    """`reports`: {case: output of perf}."""
+    """A table of the shares of the layers, and the most expensive functions. `reports`: {case: output of perf}."""
     found = {case: shares(report) for case, report in reports.items()}
     names = [name for name, _ in LAYERS] + ["the rest"]
     rows = [[name] + [f"{found[case][0].get(name, 0):.0f} %" for case in found] for name in names

@@ -42,7 +42,7 @@ struct Options {
   std::optional<capture::CaptureOptions> capture;
 };
 
-/// Parses the other arguments into `options`. Returns the usage error; empty if there is none.
+/// Parses `url`, `fabric` and `root` into `options`. Returns the usage error; empty if there is none.
 std::string understand(const std::string& url, const std::string& fabric, const std::string& root, Options& options) {
   auto parsed = nfs::parse_url(url);
   if (!parsed) return fmt::format("{}: {}", url, parsed.error().why);

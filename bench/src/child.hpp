@@ -36,7 +36,7 @@ class Child {
   Usage usage(const fabric::Counters& fabric = {}) const;
   /// As usage(), for a child that has executed another program: of that program, only the processor time is known.
   Usage usage_of_program() const;
-  /// Bytes of the child's resident memory, without mapped files.
+  /// Bytes of the child's resident memory, without mapped files and shared memory.
   std::uint64_t resident() const;
 
  private:

@@ -44,7 +44,8 @@ Cost cost_of(const Totals& before, const Totals& after, std::uint64_t operations
 constexpr std::uint64_t kEnough = 500;
 constexpr std::chrono::seconds kLongest{10};
 
-/// Runs `one` again, and sets Cost::kernel_calls of both sides. Does nothing if the machine does not permit counting.
+/// Runs `one` again, and sets Cost::kernel_calls of each side that can be counted. Does nothing if the client cannot be
+/// counted.
 void count_in_kernel(const Contender& one, std::chrono::milliseconds budget, std::array<Cost, 2>& costs) {
   const Usage usage = one.subject->usage();
   const std::array<KernelCalls, 2> sides{KernelCalls(usage.client.process), KernelCalls(usage.server.process)};

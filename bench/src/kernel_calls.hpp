@@ -16,11 +16,11 @@ class KernelCalls {
  public:
   /// Counts from now on in all threads of `process`, and in those that they start.
   explicit KernelCalls(pid_t process);
-  /// The calls so far; nothing if the machine does not permit counting.
+  /// The calls so far; nothing if they cannot be counted.
   std::optional<std::uint64_t> count() const;
 
  private:
-  std::vector<Fd> events_;  // one for each thread; empty if the machine does not permit counting
+  std::vector<Fd> events_;  // one for each thread; empty if nothing is counted
 };
 
 }  // namespace rpcrdma::bench

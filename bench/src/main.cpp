@@ -227,7 +227,8 @@ void run_alone(const Options& options, const Setting& setting) {
   }
 }
 
-/// One run of the whole plan. Prints its rows and costs as JSON, or as tables if it is the only run.
+/// One run of the whole plan. With --json, prints its rows and costs; without, prints them as tables if it is the only
+/// run.
 std::vector<Row> run_plan(const Options& options, const Setting& setting, bool first) {
   const int rounds = options.quick ? 7 : 9;
   const std::chrono::milliseconds budget(options.quick ? 100 : 500);

@@ -17,7 +17,7 @@ enum class Placement : std::uint8_t {
 /// "free", "apart" or "together"; anything else is `free`.
 Placement parse_placement(std::string_view name) noexcept;
 
-/// True if servers and clients have different processors.
+/// True if servers and clients are bound to different processors.
 bool are_apart(Placement placement);
 /// The processors of the servers and of the clients; nothing if the scheduler chooses.
 std::optional<std::pair<int, int>> processors_of(Placement placement);

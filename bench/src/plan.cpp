@@ -63,8 +63,8 @@ void add_observed(std::vector<Comparison>& plan) {
   }
 }
 
-/// Compares operations on files and names with the transport alone, with the same system calls on a local directory,
-/// and with libnfs on nfs-ganesha.
+/// Compares operations on files and names with the transport alone, with system calls on a local directory, or with
+/// libnfs on nfs-ganesha.
 void add_metadata(std::vector<Comparison>& plan, const Case& null_rtt) {
   using enum Operation;
   const auto ganesha = [](const Case& which) { return Peer{"ganesha", Who::ganesha, which}; };
@@ -100,7 +100,7 @@ void add_libnfs(std::vector<Comparison>& plan) {
   add({"libnfs_write_1m_qd8", "MB/s", write, kMebi, 8});
 }
 
-/// Compares 10,000 idle connections with 1,000. The last case ends the connections.
+/// Compares 10,000 idle connections with 1,000 or, for NULL calls, with none. The last case ends the connections.
 void add_many_connections(std::vector<Comparison>& plan, const Case& null_rtt) {
   using enum Operation;
   plan.push_back({{"connections_10000", "us", null}, Who::rpcrdma_many, {ours(null_rtt)}});

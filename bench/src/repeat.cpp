@@ -27,7 +27,7 @@ struct Close {
 };
 using File = std::unique_ptr<std::FILE, Close>;
 
-/// Each row is one line, with tabs between the fields.
+/// Each row is one line: three texts, each with a tab after it, and three numbers with spaces between them.
 void send(std::FILE* to, const std::vector<Row>& rows) {
   for (const Row& row : rows)
     fmt::print(to, "{}\t{}\t{}\t{:.17g} {:.17g} {:.17g}\n", row.name, row.unit, row.peer, row.ours, row.peer_value,

@@ -8,7 +8,8 @@
 namespace rpcrdma::bench {
 
 /// Runs `measure` in a process of its own, so that each run starts with new servers and clients, and returns its rows.
-/// Call it before this process has threads. Throws std::runtime_error if the run fails; the run prints the reason.
+/// Call it while this process has a single thread. Throws std::runtime_error if the run fails; the run prints the
+/// reason.
 std::vector<Row> run_apart(const std::function<std::vector<Row>()>& measure);
 
 /// Prints the least value, the median and the greatest one over all runs, for each row of the first run.

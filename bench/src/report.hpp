@@ -34,7 +34,7 @@ void print_json(const Row& row);
 
 /// Prints the time to wake a thread on this machine, which is a part of the latency of subjects that do not poll.
 void print_machine(const WakeUp& wakeup, Placement placement, bool json);
-/// Says which peer or case is not measured, and why.
+/// Prints the name of a subject that is not measured, and the reason.
 void print_left_out(std::string_view name, std::string_view why, bool json);
 
 }  // namespace rpcrdma::bench

@@ -18,7 +18,7 @@ enum class Operation : std::uint8_t {
   attributes,       ///< NFSv3 GETATTR
   setup,            ///< connect, one NULL, disconnect
   idle_memory,      ///< growth of the server's resident memory for each idle connection
-  posted_receives,  ///< bytes registered for the receives and sends of each idle connection
+  posted_receives,  ///< memory registered for the receives and sends of each idle connection
   connect_all,      ///< the time in which all idle connections were made, one after another
   notice_end,       ///< ends all idle connections: the time until the server has noticed
   lookup,           ///< NFSv3 LOOKUP of a name that exists
@@ -58,12 +58,12 @@ struct Outcome {
 };
 
 /// A server, started by the constructor and ended by the destructor, and its clients, which connect at their first
-/// operation.
+/// operation. Exceptions: the constructor makes idle connections, and a local directory has no server.
 class Subject {
  public:
   virtual ~Subject() = default;
-  /// Runs `which` for about `budget`. Returns nullopt if this subject has no such operation. Throws
-  /// std::runtime_error on failure.
+  /// Runs `which` for about `budget`, which copies of trees and the operations on idle connections ignore. Returns
+  /// nullopt if this subject has no such operation. Throws std::runtime_error on failure.
   virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
   /// Totals since the start. The call itself adds a little to them.
   virtual Usage usage() = 0;

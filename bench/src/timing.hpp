@@ -34,7 +34,7 @@ inline Outcome rate(const Case& which, std::uint64_t operations, double seconds)
 /// The median of durations in microseconds.
 inline Outcome typical(std::vector<double>& samples) { return {median(samples), samples.size()}; }
 
-/// Calls `operation` for `budget` and gives the median of its durations in microseconds.
+/// Calls `operation` again and again for `budget`, and gives the median of the durations in microseconds.
 template <class Operation>
 Outcome median_round_trip(std::chrono::milliseconds budget, Operation&& operation) {
   std::vector<double> samples;
@@ -49,7 +49,7 @@ Outcome median_round_trip(std::chrono::milliseconds budget, Operation&& operatio
   return typical(samples);
 }
 
-/// Calls `operation` for `budget`, one after another, and gives the rate in the unit of `which`.
+/// Calls `operation` again and again for `budget`, and gives the rate in the unit of `which`.
 template <class Operation>
 Outcome sequential_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   const auto start = Clock::now();

@@ -4,8 +4,8 @@
 
 namespace rpcrdma::bench {
 
-/// The time to wake a sleeping thread on this machine, in microseconds: half of the round trip between two threads,
-/// one on the processor of the servers and one on that of the clients, which wake each other by a futex.
+/// The time to wake a sleeping thread on this machine, in microseconds: half of the round trip between two threads that
+/// wake each other by a futex. They run on the processors of the servers and of the clients, if those are fixed.
 struct WakeUp {
   double median;
   double percentile_90;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Measures on rxe, in turn: the kernel's client on our server, the kernel's client on the kernel's server, and our
-# client on the kernel's server; both servers serve the same ext4 file system in a loop file. Then compares our client on
-# our server, with files in memory, with perftest, which moves the same bytes without any protocol above verbs. Prints
-# medians and ratios. In the virtual machine:
+# client on the kernel's server; both servers serve the same ext4 file system in a loop file. If perftest is installed,
+# also compares our client on our server, whose files are in memory, to perftest, which moves the same bytes without any
+# protocol above verbs. Prints medians and ratios. In the virtual machine:
 #   scripts/vm run -t 900 -m 4096 bench/vm/ratios.sh BUILD_FOLDER [ROUNDS [SECONDS]]
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
 rounds=${2:-7} seconds=${3:-3}

@@ -2,7 +2,7 @@
 // Operation: calls on names, except CREATE with REMOVE, are measured in batches of kBatch calls, each on another
 // directory. Directories that RMDIR needs are made, and those that MKDIR leaves are removed, outside the measured time.
 // Ownership: the server belongs to the subject, and so does its directory.
-// Error handling: a server that cannot run here makes the subject unavailable; later failures are exceptions.
+// Error handling: if ganesha cannot run here, the subject is unavailable; other failures are std::runtime_error.
 #include "libnfs_subject.hpp"
 
 #include <fmt/core.h>

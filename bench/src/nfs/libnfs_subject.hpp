@@ -12,7 +12,7 @@ enum class TcpServer : std::uint8_t {
   ganesha  ///< nfs-ganesha on a directory
 };
 
-/// libnfs as the client over TCP. Throws Unavailable if it was not found when this program was built, or if the server
+/// libnfs as the client over TCP. Throws Unavailable if libnfs was not found when this program was built, or if ganesha
 /// cannot run here.
 std::unique_ptr<Subject> make_libnfs(const Setting& setting, TcpServer server);
 

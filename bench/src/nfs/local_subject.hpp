@@ -6,8 +6,8 @@
 
 namespace rpcrdma::bench {
 
-/// The operations of NFS cases as system calls on a local directory, in one thread. With `durable`, changes are
-/// written to disk by fsync(), as on an export with `sync`.
+/// The NFS cases that create, list and copy files, as system calls on a local directory, in one thread. With `durable`,
+/// changes are written to disk by fsync(), as on an export with `sync`.
 std::unique_ptr<Subject> make_local(bool durable);
 
 }  // namespace rpcrdma::bench

@@ -30,7 +30,7 @@ constexpr std::uint32_t kTreeDirectories = 30;
 constexpr std::uint32_t kTreeFileBytes = 4096;
 void make_tree(const std::filesystem::path& path, std::uint32_t files);
 
-/// The file that READ and WRITE use.
+/// Bytes of the file that READ and WRITE use.
 constexpr std::uint32_t kFileBytes = 8u << 20;
 void make_file(const std::filesystem::path& path, std::uint32_t bytes);
 

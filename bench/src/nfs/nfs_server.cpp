@@ -18,7 +18,7 @@ nfsd::ExportSpec export_of(ExportKind kind, const TemporaryDirectory& folder) {
   return std::move(*spec);
 }
 
-/// The port in "ready rdma=ADDR:PORT fabric=NAME tcp=ADDR:PORT" that follows `key`.
+/// The port of the ADDR:PORT that follows `key` in the ready line of the server.
 std::uint16_t port_in(std::string_view line, std::string_view key) {
   const std::string_view rest = line.substr(line.find(key));
   return static_cast<std::uint16_t>(std::stoul(std::string(rest.substr(rest.find(':') + 1))));

@@ -18,7 +18,7 @@ struct Run {
   error_code failed;
 };
 
-/// Calls of procedure P on one link, one after another until the end of the run.
+/// Calls of procedure P on one link, one after another until the end of the run, or until a call of the run fails.
 template <class P>
 class CallSequence {
  public:

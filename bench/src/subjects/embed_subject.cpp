@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a greeting is the null operation of this subject. The client runs on this thread's event loop, as in a
-// program of its own.
+// Operation: a greeting is the null operation of this subject. The client runs on the subject's own event loop.
 // Ownership: the client belongs to the subject; the server to the child.
 // Error handling: the first failed call ends the run with an exception.
 #include "embed_subject.hpp"

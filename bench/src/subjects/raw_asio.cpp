@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a message of kSmallMessage bytes goes back and forth; each side reads, then writes.
+// Operation: the client writes a message of kSmallMessage bytes; the server reads it, and writes it back.
 // Ownership: socket and bytes belong to an End, which outlives its event loop's run.
 // Error handling: any error ends the loop; the client then finds its round trip incomplete, and throws.
 #include "raw_asio.hpp"

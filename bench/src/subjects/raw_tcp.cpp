@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: each request is kSmallMessage bytes that begin with {bytes that follow, bytes wanted back,
-// repetitions}; the server answers each with a reply of kSmallMessage + the bytes wanted. With a depth
+// repetitions, depth}; the server answers each with a reply of kSmallMessage + the bytes wanted. With a depth
 // above one, the data form a stream: one request asks for many replies, or has many bodies and gets one reply.
-// Bulk bytes are placed as in the other subjects: page-aligned, sent from one buffer, and received in turn into as many
-// buffers as the depth of the case. With `spin`, both sides poll for a small message; they block only when none has
-// arrived for kSpin, which happens between rounds.
+// Bulk bytes are page-aligned, and received in turn into as many buffers as the depth of the case, but at most
+// kBuffers. With `spin`, both sides poll for a small message; they block only when none has arrived for kSpin, which
+// happens between rounds.
 #include "raw_tcp.hpp"
 
 #include <arpa/inet.h>
@@ -35,13 +35,13 @@ constexpr std::uint32_t kBuffers = 8;
 constexpr std::chrono::milliseconds kSpin{2};
 
 struct Request {
-  std::uint32_t body = 0;    // bytes after the request
-  std::uint32_t answer = 0;  // bytes after the reply
+  std::uint32_t body = 0;    // bytes of each body
+  std::uint32_t answer = 0;  // bytes after each reply
   std::uint32_t repeat = 1;  // replies to one request, or bodies after one request
-  std::uint32_t depth = 1;   // buffers to receive into
+  std::uint32_t depth = 1;   // the depth of the case
 };
 
-/// A small message and bulk data, sent or received by one system call.
+/// A small message and bulk data, which one system call can send or receive together.
 struct Memory {
   Memory()
       : bulk(static_cast<char*>(::mmap(nullptr, std::size_t{kBuffers} * kBulk, PROT_READ | PROT_WRITE,

@@ -2,7 +2,8 @@
 // Operation: READ replies from one registered buffer, by reference; WRITE reserves its part of the bulk budget,
 // allocates a buffer from the pool, fetches the data into it, and replies.
 // Ownership: a call borrows a Landing; a WRITE's buffer goes back to the pool when the data has arrived.
-// Error handling: a call that cannot be served is destroyed unanswered; the library then replies SYSTEM_ERR.
+// Error handling: a call with too many bytes gets GARBAGE_ARGS. A call that cannot be served is destroyed unanswered;
+// the library then replies SYSTEM_ERR.
 #include "rpcrdma_server.hpp"
 
 #include <algorithm>

@@ -22,12 +22,13 @@
 namespace rpcrdma::bench {
 namespace {
 
-/// An upper bound on the memory registered for the receives and sends of one connection.
+/// An upper bound on the memory registered for the receives and sends of one idle connection.
 constexpr std::size_t kPoolForEach = 128u << 10;
 /// Connections that are opened before the measured ones.
 constexpr std::uint32_t kFirstIdle = 16;
 
-/// Throws Unavailable unless a process may have `connections` to one port: one descriptor and one local port for each.
+/// Raises the limit of descriptors if `connections` to one port need it. Throws Unavailable if that fails, or if there
+/// are too few local ports.
 void require_room(std::uint32_t connections) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -86,7 +87,8 @@ class Rpcrdma final : public Subject {
     posted_kib_ = static_cast<double>(posted - posted_before) / count / 1024;
   }
 
-  /// Ends the process that holds the idle connections. Returns the milliseconds until the server has none of them.
+  /// Ends the process that holds the idle connections, and returns the milliseconds until the server has none of them.
+  /// Later calls return the same value.
   double notice_end() {
     if (notice_ms_) return *notice_ms_;
     connections();  // makes a call, which opens the first link
