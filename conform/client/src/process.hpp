@@ -23,16 +23,18 @@ class Process {
   /// environment. Throws std::system_error if it cannot be started.
   Process(boost::asio::io_context& context, const std::vector<std::string>& command,
           const std::map<std::string, std::string>& added, const std::filesystem::path& output);
-  /// Ends the process group, and waits for the process.
+  /// Kills the process group, and waits for the process.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   /// Whether the process has ended. Updated only while the io_context runs.
   bool ended() const noexcept { return ended_; }
-  int status() const noexcept { return status_; }            ///< exit status; 0 if a signal ended it
-  int signal() const noexcept { return signal_; }            ///< 0: none
-  std::uint64_t memory() const noexcept { return memory_; }  ///< peak resident bytes of the process or of a child
+  int status() const noexcept { return status_; }  ///< exit status; 0 if a signal ended it
+  int signal() const noexcept { return signal_; }  ///< 0: none
+  std::uint64_t memory() const noexcept {
+    return memory_;
+  }  ///< peak resident bytes: the largest of the process and its children
 
  private:
   void watch();

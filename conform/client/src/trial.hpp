@@ -46,7 +46,7 @@ using When = std::function<bool(const Call&)>;
 When from(std::size_t number);
 /// Calls of an NFS procedure.
 When of(std::uint32_t procedure);
-/// Calls by the chunks that they offer.
+/// Calls by the chunks that they offer; without_chunks() leaves out the first call of the run.
 When with_write_chunk();
 When with_reply_chunk();
 When with_read_chunk();
@@ -86,16 +86,16 @@ class Trial final : public LinkEvents {
   void requires_rule(Always rule) { required_ = rule; }
   std::size_t connections() const noexcept { return links_.size() + held_.size() + rejected_; }
   std::size_t calls() const noexcept { return calls_; }
-  /// Records that the misbehaviour took place. The functions above do so themselves, except observe() and setup().
+  /// Records that the misbehaviour took place. on_reply(), on_call(), on_request() and the hooks need no such call.
   void happened() noexcept { happened_ = true; }
   /// The client has broken a rule, which fails the case.
   void broken(const std::string& how) {
     if (broken_.empty()) broken_ = how;
   }
-  /// The path of a file outside of {dir} that the command must not make.
+  /// The path of a file outside of {dir} that the command must not make or change.
   std::string forbidden_path(const std::string& name) const { return workplace_.outside() / name; }
 
-  // Functions that run the command and judge it. Each throws CaseFailed or CaseSkipped.
+  // Functions that run the command and judge it. Each may throw CaseFailed or CaseSkipped.
   void succeeds() { run(Expect::success); }
   void stays_intact() { run(Expect::intact); }
   void fails() { run(Expect::failure); }

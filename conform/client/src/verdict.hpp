@@ -29,7 +29,7 @@ struct Outcome {
   std::chrono::milliseconds took{0}, silent{0};  ///< silent: since its last call
   std::uint64_t memory = 0;                      ///< peak resident bytes
   std::vector<std::string> outside;              ///< files that it made or changed outside of its directory
-  std::vector<std::string> damaged;              ///< files that are missing or differ from those of the first run
+  std::vector<std::string> damaged;  ///< files that are missing or differ from those of the run without a fault
 };
 
 /// Limits in every case; 0: none.

@@ -5,13 +5,15 @@
 
 namespace rpcrdma::conform {
 
-/// Text for XML and HTML. A peer's bytes may be in it: characters that XML does not allow become '?'.
+/// Text for XML and HTML. `text` may contain bytes of a peer: control characters other than line feeds, and bytes that
+/// are not ASCII, become '?'.
 std::string escape_xml(std::string_view text);
 
 /// A string between double quotes for YAML: printable ASCII, everything else escaped.
 std::string quote_yaml(std::string_view text);
 
-/// Text without control characters, so that a peer cannot steer the terminal or end a line of TAP.
+/// Text with '?' for control characters and bytes that are not ASCII: a peer cannot steer the terminal or end a line of
+/// TAP.
 std::string printable(std::string_view text);
 
 }  // namespace rpcrdma::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of connections, in every state and many times (RFC 5041 section 6.2).
+// The end of connections, in several states and many times (RFC 5041 section 6.2).
 #include "families.hpp"
 
 namespace rpcrdma::conform::iwarp {

@@ -94,7 +94,7 @@ void add_padding(IwarpFamily& family) {
               });
 }
 
-/// Sends a call with a flipped bit, which the responder must not answer.
+/// Sends a call with a flipped bit. The responder must end the connection, and not answer the call.
 void damaged(Peer& peer, std::size_t at, bool from_the_end) {
   peer.start();
   peer.expect_alive();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One TCP connection to the responder under test. All functions block; a timeout limits each wait for the responder.
+// One TCP connection to the responder under test. Functions that send or receive block, up to a timeout.
 #include <map>
 
 #include "encoding.hpp"
@@ -41,7 +41,7 @@ class Peer {
   Bytes receive(std::size_t count);
   /// Reads until the stream ends, or nothing arrives for `patience`. Adds up to about 1 MiB of the bytes to `rest`.
   End drain(Bytes& rest, std::chrono::milliseconds patience);
-  /// Whether bytes arrive within 300 ms. Used where none are expected.
+  /// Whether bytes, or the end of the stream, arrive within 300 ms. Used where no bytes are expected.
   bool speaks_soon();
 
   // Start-up.
@@ -51,7 +51,8 @@ class Peer {
   /// Sends a Request that must be accepted.
   Reply start(const Request& request);
   Reply start() { return start(request()); }
-  /// The peer must end the connection, without accepting it.
+  /// The peer must end the connection. Before that, it may send a Reply that rejects the connection or has no private
+  /// data.
   void expect_refused(std::chrono::milliseconds patience);
   void expect_refused() { expect_refused(options_.patience); }
 

@@ -252,7 +252,8 @@ Bytes commit(Peer& peer, const Violation& violation) {
   return ulpdus.back();
 }
 
-/// [5040-4.8-b] [5040-4.8-c] The Terminate must contain the length and the headers of the segment that broke the rule.
+/// [5040-4.8-b] [5040-4.8-c] The Terminate must contain the length and the DDP header of the segment that broke the
+/// rule and, if the Terminate says so, the RDMAP header.
 void check_headers(const Segment& terminate, const Bytes& offender) {
   const View payload = terminate.payload();
   In in(payload);

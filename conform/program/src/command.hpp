@@ -27,7 +27,7 @@ struct Command {
   std::function<int()> run;  ///< returns the exit status
 };
 
-/// The options that all testers share: the cases to run, and the files for the reports.
+/// The options that all testers share: the cases to list or run, known divergences, and the files for the reports.
 struct RunWords {
   bool list = false;
   std::vector<std::string> only;
@@ -36,8 +36,8 @@ struct RunWords {
 
 void add_run_options(CLI::App& command, RunWords& words);
 
-/// Lists or runs the cases of `suite`. `reach` makes the first call to the peer, and `healthy` one after each case;
-/// both return an error message, or an empty string. Throws UsageError.
+/// Lists or runs the cases of `suite`. `reach` is called before the first case, and `healthy` after each; both return
+/// an error message, or an empty string. Throws UsageError.
 int run_suite(const Suite& suite, Subject subject, const RunWords& words, const HealthCheck& reach,
               const HealthCheck& healthy);
 

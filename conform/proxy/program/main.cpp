@@ -27,7 +27,7 @@ void print_counters(const Proxy& proxy) {
   std::fflush(stderr);
 }
 
-/// Waits for signals until one ends the program.
+/// Prints the counters at each signal, until one ends the program.
 void await_signal(boost::asio::signal_set& signals, Proxy& proxy) {
   signals.async_wait([&](error_code failed, int number) {
     if (failed) return;

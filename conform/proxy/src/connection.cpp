@@ -2,7 +2,7 @@
 // Operation: one coroutine for each direction reads bytes, divides them into frames, applies the faults of the plan to
 // each frame, and writes. It reads again only after that, unless a fault joins frames.
 // Ownership: the coroutines keep the connection alive; close() ends their waits.
-// Error handling: the end of a stream is passed on, a reset ends both connections.
+// Error handling: the end of a stream is passed on; an error of one connection resets both.
 #include "connection.hpp"
 
 #include <fmt/format.h>

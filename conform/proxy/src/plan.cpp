@@ -50,7 +50,7 @@ bool Plan::matches(const Rule& rule, Side side, const Frame& frame, const std::o
   return (!rule.kind || *rule.kind == frame.kind) && (!rule.side || *rule.side == side);
 }
 
-/// Remembers the procedure of a call. For a reply, returns the procedure of its call.
+/// Remembers the procedure of a call. For a reply, returns the procedure of its call, if known, and forgets it.
 std::optional<Procedure> Plan::remember(Side side, const Frame& frame) {
   if (!frame.rpc) return std::nullopt;
   const RpcMessage& rpc = *frame.rpc;

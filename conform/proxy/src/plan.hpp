@@ -12,8 +12,8 @@ namespace rpcrdma::proxy {
 struct Fault {
   Rule rule;
   Dice dice;
-  std::uint32_t number;  ///< number of the message among the messages that the rule matches
-  bool begins;           ///< the first message on which the rule acts on this connection
+  std::uint32_t number;  ///< number of the message among those of its direction that the rule matches
+  bool begins;           ///< the first message of its direction on which the rule acts on this connection
 };
 
 /// The rules, and the number of further connections on which each may act. Random choices depend only on the seed, the
@@ -50,7 +50,8 @@ class Plan {
   Director& director_;
   std::uint32_t connection_;
   std::vector<Rule> rules_;
-  /// Whether a rule of the script acts on this connection, or other connections have used up its `times`.
+  /// Whether a rule of the script acts on this connection, or other connections have used up its `times`; open: not yet
+  /// decided.
   enum class Turn : std::uint8_t { open, acts, used_up };
   std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it has matched
   std::vector<Turn> turns_;                         // the state of each rule on this connection

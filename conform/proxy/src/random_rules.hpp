@@ -19,8 +19,8 @@ class Dice {
   std::uint64_t state_;
 };
 
-/// The faults that the seed chooses for a connection; connections are counted from 1. The start-up of the first
-/// connection has no fault, as a client need not retry when it cannot connect at all.
+/// The faults that the seed chooses for a connection; connections are counted from 1. The first connection is not cut
+/// during start-up, as a client need not retry when it cannot connect at all.
 std::vector<Rule> random_rules(const RandomRule& random, std::uint64_t seed, std::uint32_t connection);
 
 }  // namespace rpcrdma::proxy

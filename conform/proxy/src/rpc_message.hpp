@@ -23,7 +23,7 @@ struct Procedure {
 struct RpcMessage {
   std::uint32_t xid = 0;
   bool is_call = false;
-  /// Not known for replies, and for calls that travel in a chunk.
+  /// Not known for replies, for long calls, and for versions of RPC-over-RDMA other than one.
   std::optional<Procedure> procedure;
 };
 
@@ -31,7 +31,7 @@ struct RpcMessage {
 inline constexpr std::size_t kCreditOffset = 8;
 
 /// Reads the payload of a Send that travels in direction `side`; nothing if it is too short for a transport header. In
-/// a message without an RPC header, the direction tells calls from replies.
+/// a message without an RPC header, the direction tells calls from replies; an RDMA_ERROR is always a reply.
 std::optional<RpcMessage> read_rpc_message(Octets payload, Side side);
 
 /// Whether a second execution of the call may have another effect. False for all programs other than NFSv3.

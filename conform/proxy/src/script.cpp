@@ -45,7 +45,7 @@ bool parse_number(std::string_view text, Number least, Number most, Number& out)
   return true;
 }
 
-/// One NAME=VALUE of a rule. The functions below return whether the value is right.
+/// One NAME=VALUE of a rule. The functions set_... return whether the value is right.
 struct Setting {
   std::string_view name, value;
 };

@@ -15,7 +15,7 @@ inline constexpr std::array<std::string_view, 8> kActionNames{"cut",  "delay", "
                                                               "join", "flip",  "credits", "drop-reply"};
 constexpr std::string_view name_of(Action action) noexcept { return kActionNames[static_cast<std::size_t>(action)]; }
 
-/// The place of the flipped bit: a bit number, a field of the header, or (any) a place that the seed chooses.
+/// The place of the flipped bit: a field of the header, or (any) a place that the seed chooses.
 enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, stag };
 inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
                                                              "queue", "msn",         "stag"};
@@ -31,8 +31,8 @@ struct Rule {
   std::uint32_t connection = 0;            ///< number of the connection on which the rule acts; 0: all
   std::uint32_t times = 1;                 ///< the most connections on which it acts
   std::uint32_t after = 0;                 ///< cut: after this many bytes of the message
-  bool reset = false;                      ///< cut: reset the connection
-  std::chrono::milliseconds time{0};       ///< delay, hold, join: the longest time
+  bool reset = false;                      ///< cut: by a reset instead of an orderly close
+  std::chrono::milliseconds time{0};       ///< delay: the time; hold, join: the longest time
   std::uint64_t bytes = 0;                 ///< hold: until this many bytes have passed in the other direction
   std::uint32_t size = 0;                  ///< split: size of the pieces; 0: random sizes
   Field field = Field::any;                ///< flip: the field with the bit
@@ -46,8 +46,8 @@ struct Rule {
 /// The rule `random`: the seed chooses up to `each` faults on each of the first `connections` connections.
 struct RandomRule {
   std::uint32_t connections = 8, each = 3;
-  bool start_up = true;         ///< may disturb the start-up of all connections but the first
-  std::optional<Kind> without;  ///< leaves out the faults of messages of this kind
+  bool start_up = true;         ///< may cut the start-up of all connections but the first
+  std::optional<Kind> without;  ///< leaves out rules for this kind of message, but not rules for any kind
 };
 
 struct Script {

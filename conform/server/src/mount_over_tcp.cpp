@@ -52,7 +52,7 @@ class Stream {
   }
 
  private:
-  /// Binds to a reserved port. A process without that privilege leaves the socket unbound.
+  /// Binds to a reserved port. Without the privilege to do so, leaves the socket unbound.
   void bind_reserved(const asio::ip::tcp& protocol) {
     boost::system::error_code failed;
     for (unsigned short port = kLastPort; port >= kFirstPort; --port) {

@@ -72,7 +72,7 @@ class Session {
   void expect_accept(std::uint32_t xid, std::uint32_t accept);
 
   void expect_err_chunk(std::uint32_t xid);
-  /// Expects ERR_VERS with a range that contains version 1, in a message of this version.
+  /// Expects ERR_VERS in a message of this version, with a range that contains version 1, but not this version.
   void expect_err_vers(std::uint32_t xid, std::uint32_t version);
   static void check_err_vers(const RdmaHeader& header, std::uint32_t version);
   /// The segments of a chunk that came back must have the handles and offsets of the call. Ignores the lengths.

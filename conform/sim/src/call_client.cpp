@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: keeps several calls in progress, with pauses, until the quota is reached.
 // Ownership: each OneCall lives as long as the client; the memory of a call returns to the pool after the call.
-// Error handling: any error may end a call while there are faults; a success is checked against the call's token.
+// Error handling: any error may end a call unless must_succeed is set; a success is checked against the call's token.
 #include "call_client.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: connects, with retries, mounts the export, and runs the workers concurrently.
+// Operation: connects and mounts the export, both with retries, and runs the workers concurrently.
 // Ownership: coroutines refer to this object, which is destroyed after they have ended.
 // Error handling: a lost device ends the workers with the errors of their operations.
 #include "file_client.hpp"

@@ -58,7 +58,7 @@ struct Setup {
 
 struct Plan {
   std::uint64_t seed = 1;
-  bool liveness = false;  ///< faults of network and processes only; then every operation must succeed
+  bool liveness = false;  ///< faults of network and processes only, so that every operation must succeed
   Setup setup;
   std::vector<Fault> faults;  ///< sorted by their steps
 

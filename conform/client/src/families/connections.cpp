@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections that are refused, or that end at some step.
+// Connections that are refused or end at some step, and servers that make the command wait.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// READ, WRITE and COMMIT whose results contradict the data.
+// READ, WRITE and COMMIT that fail or whose results contradict the data, and unusual limits in FSINFO.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {

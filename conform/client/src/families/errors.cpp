@@ -15,7 +15,7 @@ void refuse(Link& link, const Call& call, const std::vector<std::uint32_t>& rest
   link.send(reply);
 }
 
-/// Answers one call with this error. The client must not send the call again under its XID.
+/// Answers one call as refuse() does. The client must not send the call again under its XID.
 void answer_with(Trial& t, std::vector<std::uint32_t> rest) {
   const auto refused = std::make_shared<std::optional<std::uint32_t>>();
   t.observe([refused, &t](Link&, const Call& call) {

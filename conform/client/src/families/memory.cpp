@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Access to memory that the client does not offer, or that a finished call offered (RFC 8166 sections 4.4.1 and 8.1).
-// The server grants one credit, so that when a call arrives, the client has received the reply to the previous call.
+// Access to memory that the client does not offer, or that a finished call offered (RFC 8166 sections 4.4.1 and 8.1),
+// and invalidation of wrong handles. In cases of use_later() the server grants one credit, so that when a call arrives,
+// the client has received the reply to the previous call.
 #include <algorithm>
 
 #include "families/families.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Write lists in replies that differ from the offered list or from the data written (RFC 8166 sections 3.4.6 and
-// 4.3.2).
+// Write lists and Reply chunks in replies that differ from those offered or from the data written (RFC 8166 sections
+// 3.4.6, 4.3.2 and 4.3.3).
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
@@ -44,6 +44,7 @@ const ChunkRow kChunkRows[] = {
 };
 
 /// Moves the data of a READ from the Write chunk to the end of the reply, where they belong if they are not reduced.
+/// Changes no other reply, and none that would exceed the inline threshold.
 void put_inline(Reply& reply, const Call& call, Link& link) {
   Bytes data;
   for (const RemoteWrite& each : reply.writes) data.insert(data.end(), each.data.begin(), each.data.end());
@@ -112,7 +113,7 @@ void add_write_chunks(const MakeFamily& make) {
 
 namespace {
 
-/// Turns a short reply into a long reply.
+/// Turns a short reply into a long reply, if it fits into the first segment, `offered`.
 void make_long(Reply& reply, const RdmaSegment& offered) {
   if (reply.header.procedure == kNomsg) return;
   reply.unchanged = !reply.is_msg() || reply.message.size() > offered.length;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that are sent again with the same XID after the connection was lost. Calls that are not idempotent must not be
-// executed twice: the first reply is sent again.
+// Calls that are sent again with the same XID, most of them after the connection was lost. Calls that are not
+// idempotent must not be executed twice: the first reply is sent again.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

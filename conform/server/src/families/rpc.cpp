@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Malformed RPC messages in Sends with a correct transport header (RFC 5531; RFC 8166 section 4.5.2).
+// Unusual and malformed RPC messages in Sends with a correct transport header (RFC 5531; RFC 8166 section 4.5.2).
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -7,7 +7,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Sizes of an inline READ reply without its data: header, RPC reply with an AUTH_NONE verifier, and the results up to
+/// Bytes of an inline READ reply without its data: header, RPC reply with an AUTH_NONE verifier, and the results up to
 /// the data, with attributes.
 constexpr std::uint32_t kReadReply = kFixedHeader + 24 + 4 + 88 + 12;
 

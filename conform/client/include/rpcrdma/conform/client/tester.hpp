@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Tests NFSv3 clients: each case runs a command, the client, against a server that misbehaves in one way.
+// Tests NFSv3 clients: most cases run a command, the client, against a server that does one unusual or wrong thing.
 #include <chrono>
 #include <memory>
 #include <optional>

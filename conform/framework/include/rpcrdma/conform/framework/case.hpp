@@ -65,8 +65,8 @@ class Record {
   std::vector<std::string> sent_, received_;
 };
 
-/// A case. `run` returns if the peer passes; it throws CaseFailed or CaseSkipped otherwise. Any other exception counts
-/// as a failure.
+/// A case. `run` returns if the peer passes; it throws CaseFailed or CaseSkipped otherwise. Any other std::exception
+/// counts as a failure.
 struct Case {
   CaseInfo info;
   std::function<void(Record&)> run;
