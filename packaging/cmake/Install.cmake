@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the programs, plug-in, libraries, public headers, CMake package and pkg-config files. The CMake package and
-# the pkg-config files name other files by relative paths, so that an installed tree can be moved.
+# Installs the programs, plug-in, libraries, public headers, files for bpftrace and Wireshark, CMake package and
+# pkg-config files. The CMake package and the pkg-config files name other files by relative paths, so that an installed
+# tree can be moved.
 if(NOT TARGET rpcrdma_shared)
   return()
 endif()

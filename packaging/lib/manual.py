@@ -128,7 +128,7 @@ FILLERS = {"SYNOPSIS": synopsis, "ABOUT": about, "OPTIONS": options, "COMMANDS":
 
 
 def _wrapped(source):
-    """Wraps text lines of the source at 79 characters."""
+    """Wraps text lines of the source that have more than 79 characters."""
     verbatim = False
     for line in source.splitlines():
         verbatim = line == ".EX" or (verbatim and line != ".EE")

@@ -17,7 +17,7 @@ build_preset() {
   [[ $preset == release ]] || log=build-$preset
   mkdir -p "$log" && log=$log/build.log
   cmake --preset "$preset" "${definitions[@]}" >"$log" 2>&1 || true
-  # CMake forgets the options once if the compiler is another one than before, but not the compiler.
+  # If the compiler has changed, the first run of CMake applies only this change and drops the options.
   if ! cmake --preset "$preset" "${definitions[@]}" >>"$log" 2>&1 ||
     ! cmake --build --preset "$preset" "${targets[@]}" >>"$log" 2>&1; then
     grep -nE 'error|Error|FAILED|undefined reference' "$log" | head -n 20 >&2 || true

@@ -26,7 +26,7 @@ copy_tree() {
 # free_mib PATH: prints the free disk space at PATH in MiB.
 free_mib() { df --output=avail -BM "$1" | tail -n 1 | tr -dc 0-9; }
 
-# roomy_folder MIB prints the first of the usual temporary folders with that much free space.
+# roomy_folder MIB prints the first of $TMPDIR (default: /tmp), /var/tmp and the current folder that has MIB MiB free.
 roomy_folder() {
   local folder
   for folder in "${TMPDIR:-/tmp}" /var/tmp "$PWD"; do

@@ -24,7 +24,7 @@ start_server() {
   server_fabric=$(sed -n 's/.*fabric=\([^ ,]*\).*/\1/p' <<<"$ready")
 }
 
-# stop_server drains the server and returns its exit status. Kills it after 15 s.
+# stop_server drains the server and returns its exit status. Kills a server that has not ended after 15 s.
 stop_server() {
   local pid=$server_pid tries status=0
   [[ -n $pid ]] || return 0

@@ -5,7 +5,7 @@ PATH=$PATH:/usr/sbin:/sbin # depmod, modprobe
 vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
   rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs tcpdump)
-# The modules needed to mount the host's files; other modules are loaded from the mounted files.
+# The modules for the host's files and for the network; other modules are loaded from the host's files.
 vm_boot_modules=(virtio_pci 9pnet_virtio 9p overlay virtio_net)
 
 vm_kernel_version() { ls "$vm_cache/kernel/lib/modules"; }
@@ -54,7 +54,7 @@ vm_make_initrd() {
   rm -rf "$root"
 }
 
-# vm_prepare COMMAND... runs one preparation at a time, as test programs may start machines in parallel. An incomplete
+# vm_prepare COMMAND... runs each COMMAND, under a lock, as test programs may start machines in parallel. An incomplete
 # preparation is removed when it fails, or when the next one starts.
 vm_prepare() {
   mkdir -p "$vm_cache" 2>/dev/null && : 2>/dev/null >>"$vm_cache/lock" ||

@@ -26,14 +26,14 @@ vm_boot() {
   local limit=()
   ((vm_timeout == 0)) || limit=(timeout --foreground "$vm_timeout")
   if [[ $1 == shell ]]; then
-    # ^C and similar keys go to the guest; the terminal is restored in any case.
+    # ^C and similar keys go to the guest; the terminal is restored when the machine has ended.
     local saved
     saved=$(stty -g 2>/dev/null) || saved=''
     stty raw -echo 2>/dev/null || true
     "${machine[@]}" || status=$?
     [[ -z $saved ]] || stty "$saved"
   else
-    # A signal that ends this script ends the machine.
+    # TERM, INT and HUP end the machine; vm_finish then ends this script.
     "${limit[@]}" "${machine[@]}" </dev/null &
     local process=$!
     trap 'kill "$process" 2>/dev/null' TERM INT HUP

@@ -76,7 +76,8 @@ asio::awaitable<void> Connection::run(Tcp::endpoint server) {
   }
   for (Tcp::socket* socket : {&client_, &server_}) socket->set_option(Tcp::no_delay(true), failed);
   log_.debug("connection {}: connected to the server; relaying", number_);
-  for (const Rule& rule : plan_.rules()) log_.debug("connection {}: subject to the rule {}", number_, to_text(rule));
+  for (const Rule& rule : plan_.rules())
+    log_.debug("connection {}: messages are checked against the rule {}", number_, to_text(rule));
   asio::steady_timer both(client_.get_executor(), asio::steady_timer::time_point::max());
   running_ = 2;
   for (Half* half : {&to_server_, &to_client_})

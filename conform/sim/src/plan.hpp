@@ -12,7 +12,7 @@ namespace rpcrdma::sim {
 
 enum class FaultKind : std::uint8_t {
   delay,         ///< frames wait up to `a` turns of the event loop
-  drop,          ///< the connection of the `a`-th frame from now on ends
+  drop,          ///< `a` more frames arrive, and the next one ends its connection
   stall,         ///< frames stop in transit for `b` ms
   half_place,    ///< tagged data stops half placed for `b` ms
   fail_server,   ///< the `b`-th operation of kind `a` on the server's fabric fails
