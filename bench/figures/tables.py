@@ -60,8 +60,8 @@ VM_GATES = {"read_1m": ">= 0.90 [1.0]", "write_1m": ">= 0.90 [1.0]", "random_4k"
 
 
 def virtual_machine(output):
-    """The two tables of the output of bench/vm/ratios.sh: a row of five figures is a comparison with the kernel, a row
-    of three is a comparison with perftest."""
+    """The two tables of the output of bench/vm/ratios.sh: a row of five figures is a comparison with the kernel, and
+    a row of three with perftest."""
     kernel, perftest = [], []
     for fields in map(str.split, output.splitlines()):
         if not fields or fields[0] not in VM_CASES:

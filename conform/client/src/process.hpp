@@ -32,9 +32,8 @@ class Process {
   bool ended() const noexcept { return ended_; }
   int status() const noexcept { return status_; }  ///< exit status; 0 if a signal ended it
   int signal() const noexcept { return signal_; }  ///< 0: none
-  std::uint64_t memory() const noexcept {
-    return memory_;
-  }  ///< peak resident bytes: the largest of the process and its children
+  /// Peak resident bytes of the process or, if they are more, of one of its children.
+  std::uint64_t memory() const noexcept { return memory_; }
 
  private:
   void watch();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RDMAP messages that are unusual but right (RFC 5040).
+// Unusual RDMAP messages (RFC 5040). Those that must end the connection are in violations.cpp.
 #include <fmt/format.h>
 
 #include "families.hpp"

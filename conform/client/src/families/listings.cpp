@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Listings that do not end, go in circles or contradict themselves.
+// Listings that do not end, go in circles, contradict themselves or fail, or that have unusual cookies or handles.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MOUNT version 3: replies to MNT that report an error or are malformed.
+// MOUNT version 3: replies to MNT that report an error, or whose handle or flavors are unusual or malformed.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
