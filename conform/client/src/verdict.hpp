@@ -28,7 +28,7 @@ struct Outcome {
   bool retries_without_end = false;
   std::chrono::milliseconds took{0}, silent{0};  ///< silent: since its last call
   std::uint64_t memory = 0;                      ///< peak resident bytes
-  std::vector<std::string> outside;              ///< files that it made or changed outside of its directory
+  std::vector<std::string> outside;              ///< files outside of its directory that it made, changed or removed
   std::vector<std::string> damaged;  ///< files that are missing or differ from those of the run without a fault
 };
 

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::conform {
 
-/// The capture that --capture asks for; it runs while this object exists.
+/// The capture that --capture asks for. While this object exists, SIGUSR2 stops and starts the capture.
 class Captured {
  public:
   /// Adds the capture to `fabric`. Throws UsageError.

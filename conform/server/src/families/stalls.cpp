@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clients that stop in the middle of a call, while others must be served. A stalled client has a fabric of its own,
-// whose io_context does not run. RDMA hardware still answers RDMA Reads of the client's memory.
+// Clients that stop in the middle of a call, send nothing or disappear, while others must be served. A Stalled client
+// has a fabric of its own, whose io_context does not run. RDMA hardware still answers RDMA Reads of the client's
+// memory.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -9,7 +9,8 @@
 
 namespace rpcrdma::conform {
 
-/// A line for each case that has run, details of failures below it, totals at the end. `colours`: with ANSI colours.
+/// A line for each case that has run, details of failures and known divergences below it, totals at the end. `colours`:
+/// with ANSI colours.
 std::unique_ptr<Reporter> make_terminal_report(std::FILE* out, bool colours);
 /// Test Anything Protocol: valid as version 13 and 14. Failed cases are "not ok". Those below Level::must and known
 /// divergences have the directive todo, so that they do not count.
