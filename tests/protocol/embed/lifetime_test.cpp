@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a client: on its own thread, with calls in progress, and in close().
+// The end of a client: on its own thread, with calls in progress, and in close(). Also the end of a server that has
+// calls over TCP.
 #include <malloc.h>
 
 #include <atomic>

@@ -27,7 +27,7 @@ struct IwarpBed : Bed {
 
 std::unique_ptr<Bed> plain() { return std::make_unique<IwarpBed>(fabric::IwarpOptions{.crc = false}); }
 std::unique_ptr<Bed> with_crc() { return std::make_unique<IwarpBed>(fabric::IwarpOptions{.crc = true}); }
-/// Markers, and frames that fit an Ethernet packet.
+/// Returns a bed that uses markers, and frames that fit an Ethernet packet.
 std::unique_ptr<Bed> with_markers() {
   fabric::IwarpOptions options;
   options.crc = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Features that only the loopback fabric has: injected faults, pauses, a trace, reduced capabilities.
+// The loopback fabric: injected faults, pauses, a trace, reduced capabilities, and mistakes of its user.
 #include "rpcrdma/fabric/loopback/loopback.hpp"
 
 #include "support/fabric_conformance.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends, RDMA Writes and RDMA Reads: data and order.
+// Sends, RDMA Writes and RDMA Reads: data, order and limits.
 #include <array>
 
 #include "support/fabric_conformance.hpp"

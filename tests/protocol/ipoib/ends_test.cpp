@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A connection ends at a critical moment; afterwards packets are carried again. The test drives the other side.
+// A connection ends at a critical moment; afterwards the link requests a new one. The test drives the other side.
 #include "bed.hpp"
 #include "controlled_fabric.hpp"
 #include "raw_neighbour.hpp"

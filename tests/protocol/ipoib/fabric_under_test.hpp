@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The fabric that the tests of neighbours run on.
+// The fabric on which the tests of crossing requests and of hostile and stuck neighbours run.
 #include <boost/asio/ip/address.hpp>
 #include <memory>
 #include <string>

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 
 constexpr std::size_t kHeaders = 40;
 
-/// TCP over IPv4 without options; the last byte is `mark`. The checksum field holds the sum of the pseudo header, as
-/// the stack leaves it to an adapter.
+/// Returns a TCP packet over IPv4, without options; its last byte is `mark`. The checksum field holds the sum of the
+/// pseudo header, as the stack leaves it to an adapter.
 Bytes tcp_packet(std::size_t payload, std::uint32_t sequence = 0, std::uint8_t mark = 0) {
   Bytes out = from_hex("45000000 00014000 40060000 0a090001 0a090002 1b581b59 00000000 00000001 50101000 00000000");
   out.resize(kHeaders + payload);

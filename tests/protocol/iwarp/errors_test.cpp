@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Violations by the peer: this side answers each with the Terminate for it (RFC 5040 section 4.8, RFC 5041 section
-// 7.2).
+// Violations by the peer, which this side answers with a Terminate (RFC 5040 section 4.8, RFC 5041 section 7.2).
+// Also Terminates of the peer, and ends of the connection that are not orderly.
 #include "iwarp_test.hpp"
 
 namespace rpcrdma::test {
@@ -295,7 +295,7 @@ TEST_F(Faults, TwoInOneBurst) {
   EXPECT_EQ(node().log.size(), 1u);
 }
 
-// A frame has a bad CRC and a bad header: the Terminate reports the CRC.
+// A frame has a wrong CRC and an invalid STag: the Terminate reports the wrong CRC.
 TEST_F(Faults, CrcComesFirst) {
   serve(true);
   peer_.send(write(0, 0, {}));

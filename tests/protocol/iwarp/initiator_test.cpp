@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connection set-up by the initiator: each test checks the Request, sends a Reply, and states what this side does.
+// Connection set-up by the initiator: most tests send a Reply, and state what this side does. Also the nudges that this
+// side sends as the initiator.
 #include <boost/asio/steady_timer.hpp>
 
 #include "iwarp_test.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Several large segments have arrived completely: the stream reads them without returning to the event loop in between.
-// In each test something happens between two of these segments.
+// In some tests a completion between two of these segments ends the connection or the queue pair.
 #include <algorithm>
 
 #include "iwarp_test.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connection set-up by the responder: each test sends frames and states the expected answer.
+// Connection set-up by the responder: most tests send frames and state the expected answer.
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -7,11 +7,11 @@
 
 #include "served.hpp"
 
-#ifndef RPCRDMA_SANITIZED  // a sanitizer has operators of its own
+#ifndef RPCRDMA_SANITIZED  // a sanitizer has an operator new of its own
 
 namespace {
 
-/// If set, all other threads are out of memory.
+/// If set, the operator new that throws fails in every other thread.
 std::atomic<std::thread::id> only;
 
 void* allocated(std::size_t size) {
@@ -40,7 +40,7 @@ namespace {
 class OutOfMemory : public Served {};
 INSTANTIATE_TEST_SUITE_P(BackEnds, OutOfMemory, ::testing::Values("disk"));
 
-// The buffer of a call belongs to its event loop, and must return there.
+// The I/O thread that fails must return the buffer of the call to the event loop, which owns the buffer.
 TEST_P(OutOfMemory, CallsAreAnsweredWithJukebox) {
   start();
   std::ofstream(disk() / "data/file") << "data";

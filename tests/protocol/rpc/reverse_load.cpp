@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint32_t kCredits = 16;
 constexpr std::uint32_t kReverseCredits = 12;
-constexpr std::uint32_t kWindow = 40;  // number of submitted calls: always more than the credits
+constexpr std::uint32_t kWindow = 40;  // calls submitted at once in each direction: more than the credits
 constexpr std::uint32_t kSmallest = 4500, kLargest = 9000;
 constexpr std::uint64_t kSeed = 5;
 

@@ -21,9 +21,9 @@ struct ReverseLoad {
   std::function<std::uint64_t()> most_losses = {};  ///< how often the connection may be lost; empty: no limit
 };
 
-/// Runs the load. Expects that each call completes exactly once with the right data. No forward call fails. A reverse
-/// call may fail only with connection_lost; it is then made again on the next connection. Neither side exceeds its
-/// grant. At the end all memory, receives and windows have been released.
+/// Runs the load. Expects that each call succeeds exactly once with the right data. No forward call fails. A reverse
+/// call may fail only with connection_lost, and only if `may_be_lost`; it is then made again on the next connection.
+/// Neither side has more calls in flight than it was granted. At the end all memory of the pools has been released.
 void run_in_both_directions(boost::asio::io_context& context, const ReverseLoad& load);
 
 /// Returns 100,000 if RPCRDMA_E2E_SCALE is "full", else `small`.

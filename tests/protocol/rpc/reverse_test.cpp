@@ -58,7 +58,7 @@ class TypedReverse : public testing::Test {
   void subscribe() {
     bed->client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});
   }
-  /// Makes one call. The result is its total, 0 if it failed, -1 until it completes.
+  /// Makes one COUNT call. The returned number is -1 until the call completes, then the total, or 0 if the call failed.
   std::shared_ptr<int> count(std::uint32_t add, const rpc::CallOptions& options = {}) {
     auto out = std::make_shared<int>(-1);
     CountArgs args{};

@@ -48,7 +48,7 @@ class CountingDevice final : public ipoib::PacketDevice {
   UniqueFunction<void()> ready_;
 };
 
-/// One side of the link; its address is 10.9.0.NUMBER.
+/// One of the two links, on a fabric of its own; its address is 10.9.0.NUMBER.
 struct Side {
   Side(boost::asio::io_context& context, std::uint8_t number)
       : fabric(std::move(*fabric::open_iwarp(context, {}, {}))), device(context) {

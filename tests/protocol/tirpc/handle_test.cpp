@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A CLIENT in situations other than plain calls: clnt_control(), lost connections, fork(), an AUTH of the application,
-// long replies, direct data placement.
+// A CLIENT in situations other than plain calls, such as clnt_control(), lost connections, fork(), an AUTH of the
+// application, long messages, direct data placement.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -29,7 +29,7 @@ std::atomic<std::size_t> allocations = 0;
 
 }  // namespace
 
-#ifndef RPCRDMA_SANITIZED  // a sanitizer has operators of its own
+#ifndef RPCRDMA_SANITIZED  // a sanitizer has an operator new of its own
 namespace {
 void* counted(std::size_t size) {
   if (counting) ++allocations;
