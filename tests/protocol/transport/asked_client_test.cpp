@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The server requests smaller or larger receives from a hand-made client. The client answers late or not at all, or
-// answers that the change is pending. Some updates of the server cross requests of the client.
+// answers that the change is pending. Some updates of the server cross requests of the client. One test has a server
+// that is short of memory and offers smaller receives.
 #include <gtest/gtest.h>
 
 #include "hostile_client.hpp"
@@ -172,8 +173,8 @@ TEST_F(AskedClient, KeepsTheLimitThatIsPendingBehindLaterRequests) {
   EXPECT_TRUE(is_sent_inline(12000));
 }
 
-/// Requests receives of another size from the server. Before an update, the server sends an empty request, which has no
-/// time limit here.
+/// This client requests other sizes of receives from the server. Before an update, the server sends an empty request,
+/// which has no time limit here.
 class AskingClient : public AskedClient {
  protected:
   explicit AskingClient(const SidesOptions& options = patient()) : AskedClient(options) {}

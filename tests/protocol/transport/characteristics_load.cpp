@@ -22,7 +22,7 @@ namespace {
 using transport::CharacteristicChange;
 using transport::VersionChoice;
 
-/// A connection is cut after this number of calls.
+/// The load calls cut() each time it has submitted this number of calls.
 constexpr std::uint32_t kCallsBetweenCuts = 400;
 
 CharacteristicChange random_change(std::mt19937& random) {
@@ -130,7 +130,7 @@ class LoadedLife {
     EXPECT_EQ(client_handler_.complaint, "");
     const std::string too_small = "asked to be smaller";
     const std::size_t of_server = lines_->with(too_small).size(), of_client = client_lines_->with(too_small).size();
-    // The log limit may have suppressed some of kMost or more lines: then their number says nothing.
+    // If there are kMost lines or more, the log limit may have suppressed others: then the number says nothing.
     if (std::max(of_server, of_client) < LogLimit::kMost) {
       EXPECT_LE(reconnects, cuts + others + of_server + of_client) << lines_->all() << "\nthe client:\n"
                                                                    << client_lines_->all();

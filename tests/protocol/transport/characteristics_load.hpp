@@ -42,7 +42,7 @@ struct CharacteristicsLoad {
   std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};  ///< default: directly
   std::function<void()> cut = {};                                               ///< loses the connection
   std::function<std::uint64_t()> other_losses =
-      {};  ///< upper bound of the connections that the device has ended; empty: 0
+      {};  ///< how many connections the device may have ended, at most; empty: 0
 };
 
 /// Runs the load. Expects that each forward call succeeds exactly once; that a reverse call fails only with its

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls in both directions while both sides raise and lower receives, switch remote invalidation, and lose their
-// connection; a seed determines all of it. No Send meets a receive that is missing or too short, every forward call
-// succeeds exactly once, and no resource stays in use. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS
-// the number of calls over iwarp.
+// connection; over the loopback fabric a seed determines all of it. No Send meets a receive that is missing or too
+// short, every forward call succeeds exactly once, and no resource stays in use. RPCRDMA_TEST_SEEDS sets the number of
+// seeds, RPCRDMA_TEST_CALLS the number of calls over iwarp.
 #include <gtest/gtest.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -226,7 +226,7 @@ class Relay {
   std::vector<std::weak_ptr<Pair>> pairs_;
 };
 
-// The same load over real sockets; a relay cuts the connections.
+// A similar load over real sockets; a relay cuts the connections.
 TEST(CharacteristicsSoak, OverIwarp) {
   asio::io_context context;
   fabric::IwarpOptions options;

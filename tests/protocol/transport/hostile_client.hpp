@@ -19,7 +19,7 @@ inline wire::Header decoded(const RawPeer::Message& message) {
   return out;
 }
 
-/// Returns "error 3", "option 1" or "message", followed by the XID.
+/// Returns a text such as "error 3 of 7", "option 1 of 7" or "message of 7", where 7 is the XID.
 inline std::string text_of(const RawPeer::Message& message) {
   const wire::Header header = decoded(message);
   const std::string xid = " of " + std::to_string(header.xid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Optional messages of version two that break the rules, sent to a server and to a client. Each test checks which error
-// answers a message, whether the connection stays, and that no resource is held afterwards.
+// Optional messages of version two that break the rules, or that come late or not at all, sent to a server and to a
+// client. The tests check the answers, whether the connection stays, and that no memory is held afterwards.
 #include <gtest/gtest.h>
 
 #include "hostile_client.hpp"
@@ -55,8 +55,8 @@ TEST_F(HostileClient, MalformedOptions) {
   expect_alive();
 }
 
-// [v2-5-a] A client that ignores INIT_XCHAR has only one receive for reverse calls: its next message shows that
-// INIT_XCHAR has been received, and the server may make a reverse call.
+// [v2-5-a] A client that ignores INIT_XCHAR has only one receive for reverse calls. The server makes no reverse call
+// before the client's next message, which shows that INIT_XCHAR has been received.
 TEST_F(HostileClient, ReverseCallsWaitForTheMessageAfterInit) {
   std::shared_ptr<transport::ReverseRequester> reverse;
   sides.handler.intercept = [&](transport::IncomingCall& call) {

@@ -14,7 +14,7 @@
 namespace rpcrdma::test {
 namespace {
 
-constexpr int kKeys = 1000;  // more than the tests use
+constexpr int kKeys = 1000;  // more than a test uses on one fabric
 
 /// A lasting fabric on a loopback device.
 struct Side {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that end without a reply: lost connections, deadlines, cancellation, destruction of the client.
+// What may end or delay a call: lost connections, deadlines, cancellation, unfinished transfers, destruction of the
+// client. Also the settings of each connection.
 #include <algorithm>
 
 #include "requester_fixture.hpp"

@@ -136,7 +136,7 @@ TEST_F(ResponderTest, ResultLargerThanItsChunk) {
   expect_alive();
 }
 
-// [8166-4.5.3-b] a reply that fits neither the inline threshold nor the Reply chunk
+// [8166-4.5.3-b] a reply that does not fit inline, without a Reply chunk or with one that is too small
 TEST_F(ResponderTest, ReplyTooLong) {
   start();
   expect_err_chunk(exchange(header(kXid), small_call(kXid, {}, 8000)));

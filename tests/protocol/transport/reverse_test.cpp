@@ -131,7 +131,7 @@ TEST_F(Reverse, ThresholdsAreSwapped) {
   EXPECT_EQ(client_handler.calls, 2);
 }
 
-// [8167-5.3-a] [8167-5.3-c] in the reverse direction only short messages are sent
+// [8167-5.3-a] [8167-5.3-c] with version one, only short messages are sent in the reverse direction
 TEST_F(Reverse, CallsThatNeedChunksFailAtOnce) {
   start();
   reverse->allow();
@@ -258,7 +258,8 @@ TEST_F(Reverse, TheLastReferenceIsDroppedInDone) {
   reverse->submit(*first);
   reverse->submit(*second);
   ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 2; }));
-  // The calls fail while the server is being destroyed: done() of the first call then drops the last reference.
+  // The calls fail while the server is being destroyed: done() of the first call drops the last reference to the
+  // requester.
   sides->handler.intercept = {};
   sides->server.reset();
   for (const auto* call : {first.get(), second.get()}) EXPECT_EQ(call->status, TransportError::connection_lost);

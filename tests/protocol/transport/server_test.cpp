@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A server's limits, its bulk budget, and its shutdown.
+// A server's limits, its bulk budget, its shutdown, and some of its counters.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
