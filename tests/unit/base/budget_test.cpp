@@ -98,8 +98,8 @@ TEST_F(BudgetTest, AloneInHavingBytesAConnectionMayHaveAll) {
   EXPECT_FALSE(shares.back().is_awaited());
 }
 
-// A connection is in the way if another connection of its peer address waits and holds nothing. Waiters of the
-// connection itself do not count.
+// A connection that holds bytes is in the way if the budget is short, or if another connection of its peer address
+// waits and holds nothing. A waiter of its own is not enough.
 TEST_F(BudgetTest, TellsWhetherAConnectionIsInTheWay) {
   BudgetShare& greedy = connect(a);
   grab(greedy, 40, 1);

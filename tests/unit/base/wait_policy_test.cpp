@@ -56,7 +56,7 @@ class Model {
     arrives(client);
     return now_ - start;
   }
-  /// Returns how long it takes until calls cost no wake-ups; stops at `most`.
+  /// Makes calls until 50 in a row cost no wake-up, or for `most`; returns how long that takes.
   Duration settles_in(Duration most) {
     const TimePoint start = now_;
     for (int settled = 0; settled < 50 && now_ - start < most;) settled = call() <= 2 * machine_.work ? settled + 1 : 0;
@@ -160,8 +160,8 @@ TEST(WaitPolicy, TheyFindTheWayBackAfterAPause) {
   }
 }
 
-// Polls that find nothing cost at most 2 % of the time, plus one wake-up for each poll that found a message, plus a few
-// polls at the start.
+// Polls that find nothing cost at most 2 % of the time, plus the assumed cost of a wake-up for each poll that found
+// a message, plus a few polls at the start.
 TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   for (const Machine& machine : machines()) {
     for (const int rate : {100, 1000}) {

@@ -250,7 +250,7 @@ TEST_F(CaptureTest, DiskThatNeverAnswersDoesNotDelayTheEnd) {
   EXPECT_FALSE(capture_->running());
 }
 
-// Once kMostEnded connections wait for the disk, others are not recorded, and each counts as one dropped frame.
+// While kMostEnded ended connections wait for the disk, new ones are not recorded: each counts as one dropped frame.
 TEST_F(CaptureTest, ReconnectsFillNoMemoryWhileTheDiskDoesNotAnswer) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   const Fd reader(::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));

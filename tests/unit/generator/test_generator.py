@@ -12,7 +12,7 @@ PROGRAM = "program P_PROG {{ version V {{\n{}\n}} = 1; }} = 0x20000001;\n"
 
 
 def generate(text, name="test"):
-    """Runs rpcrdma-gen; returns (exit status, standard error, generated files by name)."""
+    """Runs rpcrdma-gen on `text`; returns (exit status, standard error, generated files by name)."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"{name}.x"
         source.write_text(text)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies of single files against slow, restarting and hostile servers.
+// Copies of single files: files that change, lost connections, and servers that delay, restart or reply wrongly.
 #include "rpcrdma/nfs/copy.hpp"
 
 #include <gmock/gmock.h>

@@ -47,7 +47,8 @@ class ScriptedServer {
   void on_write(std::function<WRITE3res(const WRITE3args&, std::string data)> answer);
 
   fabric::LoopbackNetwork& network() noexcept { return network_; }
-  /// Connects a client and runs `body`; fails the test if either does not end.
+  /// Connects a client and runs `body`; fails the test if this takes more than five minutes. Throws what `body` throws,
+  /// or an exception if the client cannot connect.
   void run(const std::function<boost::asio::awaitable<void>(Client&)>& body, ClientOptions options = {});
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which data is on the disk when a change is reported as done. This file replaces fsync() and similar functions of the
-// C library: they record the call and pass it to the kernel, unless a test makes it fail.
+// C library: they record the call and pass it to the kernel, unless the test decides the result.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,8 +28,8 @@ struct Flushes {
   std::multiset<std::uint64_t> data;
   std::size_t everything = 0;
   int fail_with = 0;
-  std::function<void()> meanwhile;  // runs during each flush
-  std::function<int()> disk;        // if set, is called instead of the kernel: returns an error or 0
+  std::function<void()> meanwhile;  // runs during each fsync() and fdatasync()
+  std::function<int()> disk;        // if set, is called by these instead of the kernel: returns an error or 0
 
   long observe(std::multiset<std::uint64_t>& seen, int fd, long call) {
     struct stat s {};

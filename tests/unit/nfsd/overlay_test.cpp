@@ -17,7 +17,8 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-/// An overlay of two tmpfs, in a mount namespace of the calling thread. The namespace ends with the thread.
+/// An overlay with its layers on two tmpfs or on one, in a mount namespace of the calling thread. The namespace ends
+/// with the thread.
 class Overlay {
  public:
   static constexpr int kLowerDirectories = 200;

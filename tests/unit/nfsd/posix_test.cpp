@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Properties that only exports of directories have: handles survive a restart, and local programs change the files.
+// Properties that only exports of directories have, such as handles that survive a restart, and files that local
+// programs change.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The typed client and server over TCP: results of all kinds, completion tokens, bounds, closing.
+// The typed client and server over TCP: results of all kinds, completion tokens, bounds, slow and hostile clients,
+// closing.
 #include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>

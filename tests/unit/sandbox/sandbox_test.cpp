@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each test enters the sandbox in a child process, because a process cannot leave it.
+// The tests enter the sandbox in child processes, because a process cannot leave it.
 #include "rpcrdma/nfsd/sandbox/sandbox.hpp"
 
 #include <arpa/inet.h>
