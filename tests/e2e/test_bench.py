@@ -37,7 +37,7 @@ class Bench(Case):
         self.left_out = {}
 
     def json_lines(self, *arguments):
-        """The lines of the program about its cases. Sets self.left_out from those about missing peers: {peer: why}."""
+        """Runs the program; returns its lines about cases. Sets self.left_out to {name: why} of what it leaves out."""
         done = self.run_program("rpcrdma-bench", "--quick", "--json", *arguments, deadline_s=4 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         machine, *lines = [json.loads(line) for line in done.stdout.decode().splitlines()]

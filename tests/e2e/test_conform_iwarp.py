@@ -47,7 +47,7 @@ class ConformIwarp(Case):
         self.assertEqual({line[0] for line in LINE.findall(shown) if line[2] != "fpdu/crc-off"}, {"pass"}, shown)
 
     def test_list(self):
-        """Needs no peer."""
+        """--list needs no peer."""
         done = self.run_program("rpcrdma-conform", "iwarp", "--list", "--only", "terminate/*")
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         lines = done.stdout.decode().splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The server or the client is killed during a transfer."""
+"""Transfers during which the server or the client is killed, or the client gets SIGPIPE."""
 import filecmp
 import os
 import signal

@@ -76,7 +76,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_every_size(self):
-        """Echo requests of all sizes up to the MTU, and larger ones in fragments."""
+        """Echo requests of sizes up to the MTU (of every size at the full scale), and larger ones in fragments."""
         one, two = self.hosts
         self.network.start()
         step = scaled(1, 397, 4001)
@@ -88,7 +88,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_fragments(self):
-        """With a small MTU most echo requests are fragments."""
+        """With a small MTU most echo requests are sent in fragments."""
         one, two = self.hosts
         self.network.start("--mtu", 2044)
         for address in (two.four, two.six):
@@ -98,7 +98,7 @@ class Pair(Linked):
     def test_streams(self):
         one, two = self.hosts
         self.network.start()
-        # Many times what the socket buffers hold; in an emulated machine no more than those of 8 streams hold.
+        # Many times what the socket buffers hold; in an emulated machine the buffers of 8 streams may hold all of it.
         count = scaled(1 << 30, 64 << 20, 16 << 20)
         arrived = scaled(count // 2, count // 2, 1)
         for address in (two.four, two.six):
@@ -230,7 +230,8 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_nothing_leaks(self):
-        """Descriptors, memory and queue pairs are the same after many connections as after a few."""
+        """After many connections there are as many descriptors and registered bytes as after a few, and the resident
+        memory has hardly grown."""
         one, two = self.hosts
         self.network.start()
 

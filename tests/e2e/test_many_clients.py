@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many clients at once, each with its own tree."""
+"""Many clients at once, each with its own tree; and many idle connections."""
 import resource
 import socket
 import time

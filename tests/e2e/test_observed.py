@@ -246,7 +246,7 @@ class SlowDisk(Observed):
         return hung, self.server([f"{self.folder / 'hung'}:/hung", "memory:/memory"], options=OPTIONS, prefix=hung.prefix())
 
     def test_a_slow_disk(self):
-        """Each LOOKUP on the slow disk takes at least as long as the disk, and all calls are answered."""
+        """Each LOOKUP takes at least the delay of the slow disk, and all calls are answered."""
         slow, server = self.file_system()
         peer = self.peer(server)
         top, memory = peer.mount("/hung"), peer.mount("/memory")

@@ -57,7 +57,7 @@ READABLE = 4.5  # the contrast that WCAG 2 asks for
 
 
 def quantile(now, before, part):
-    """The bound below which `part` of the durations lie that are in `now` but not in `before`; None without any."""
+    """The bound below which `part` of the new durations lie (in `now`, not in `before`); None if none is new."""
     counts = {}
     for sign, histograms in ((1, now), (-1, before)):
         for low, high, count in (bucket for one in histograms for bucket in one["buckets"]):
@@ -252,7 +252,7 @@ class Page(Case):
                          sorted(["3", "NOENT 2, ACCES 1", "EXIST 1", "BADHANDLE 1", "1", "3", "1", "2", "1", "1"]))
 
     def troubles(self, server):
-        """Causes one or more errors of each kind. Leaves three connections open, which is the limit."""
+        """Causes errors of several kinds. Leaves three connections open, which is the limit."""
         first, second, third = (self.enterContext(RpcPeer(server.address)) for _ in range(3))
         xid = first.next_xid()
         self.assertEqual(first.transport_error(header(xid, version=7) + call(xid), xid)[1], ERR_VERS)

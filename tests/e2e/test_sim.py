@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rpcrdma-sim: the same seeds cause the same events; the command line. The seeds themselves are the ctest tests sim/*."""
+"""rpcrdma-sim: the same seeds cause the same events; the command line. The ctest tests sim/* run many seeds."""
 import re
 
 from kit.case import Case

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""File systems that are full, read-only or failing: callers get the right status, and the server keeps running."""
+"""File systems that are full, read-only, failing or exported in part: callers get the right status, and the server
+keeps running. Some tests read the disk as it is after a crash of the machine."""
 import contextlib
 import errno
 import os

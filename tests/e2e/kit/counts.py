@@ -35,8 +35,9 @@ def _padded(size):
 
 class Counts:
     """What clients know of their calls to one listener; += adds other Counts. The keys of .counted are (family,
-    labels), without the label `fabric`; .sizes has the sizes of calls and replies by the same keys. A call counts when
-    it is answered: only then is it known whether the server has decoded its arguments."""
+    labels), without the label `fabric`; .sizes has the sizes of calls and replies by the same keys. The families with
+    the label `procedure` count a call when it is answered: only then is it known whether the server has decoded its
+    arguments."""
 
     def __init__(self, listener="", tcp=False):
         self.counted = collections.Counter()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A client that keeps a journal of acknowledged requests and of the last request without a reply. The journal tells
-which contents the client's directory must have, and which others it can have, after the server is killed."""
+which contents the client's directory can have after the server is killed."""
 import copy
 import os
 import struct
@@ -30,7 +30,7 @@ class File:
 
     def matches(self, octets):
         """Whether the file may have this content after a crash: each byte must equal that on stable storage or that of
-        an unstable write, and the size must be possible."""
+        an unstable write. The size must lie between that on stable storage and that after all unstable writes."""
         latest = copy.copy(self)
         latest.loose = list(self.loose)
         latest.settle()
@@ -115,7 +115,7 @@ class Journal:
         self.acknowledged += 1
         return rest
 
-    # The methods that work() calls. Each makes one request, link() two; without an object to act on, it makes none.
+    # The methods that work() calls. Each makes one request (link() makes two), or none if it picks no suitable object.
 
     def create(self):
         name = self.fresh()
@@ -234,8 +234,8 @@ class Journal:
             return
 
     def check(self):
-        """After the server was killed: compares the disk with the journal, and continues from the state of the disk.
-        Returns the difference, or None."""
+        """After the server was killed: compares the disk with the journal, without and with the pending request, and
+        keeps the state that matches. Returns None, or a text about the difference."""
         actual = on_disk(self.path)
         expected = [self.names]
         if self.pending is not None:

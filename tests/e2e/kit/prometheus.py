@@ -63,7 +63,7 @@ class Prometheus:
         return {frozenset(item for item in one["metric"].items() if item[0] != "__name__"): float(one["value"][1]) for one in found}
 
     def value(self, expression):
-        """The value of an expression whose result has no labels; None if there is no result yet."""
+        """The value of an expression whose result has no labels; None if there is no result."""
         return self.query(expression).get(frozenset())
 
     def wait_for_a_scrape(self):

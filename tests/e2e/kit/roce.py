@@ -39,7 +39,8 @@ def packets(path):
 
 
 class Direction:
-    """What one side sends. Leaves out retransmitted packets, which it recognizes by their sequence numbers (PSN)."""
+    """The Sends, RDMA Writes and Read Requests of one side. Leaves out retransmitted packets, which it recognizes by
+    their sequence numbers (PSN)."""
 
     def __init__(self, connection, side, mtu):
         self.connection, self.side, self.mtu = connection, side, mtu

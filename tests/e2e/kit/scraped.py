@@ -29,7 +29,7 @@ BY_HAND = {"operations_total", "iwarp_frames_total", "waits_total"}
 # Only the server's kernel knows when TCP sends again.
 UNKNOWN = {"iwarp_retransmissions_total"}
 CHANGES = "SETATTR|WRITE|CREATE|MKDIR|SYMLINK|MKNOD|REMOVE|RMDIR|RENAME|LINK"
-# For each of the remaining families, the condition that its value meets when all clients have left.
+# For each other family, and for those in BY_HAND, the condition that its value meets when all clients have left.
 INVARIANTS = {
     "build_info": "{} == 1",
     "call_duration_seconds_sum": "{} > 0",

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A hand-driven peer over verbs, with the interface of kit/iwarp.py; it breaks the rules that a device does not
-enforce."""
+"""A hand-driven peer over verbs, like that of kit/iwarp.py; it can break the rules that a device does not enforce."""
 import ctypes
 import mmap
 import select
@@ -22,7 +21,7 @@ class Rejected(ConnectionError):
 
 
 class Message:
-    """One Send as received; `stag` is the handle that it invalidated."""
+    """One Send as received; `stag` is the handle that it invalidated, or 0."""
 
     def __init__(self, payload, stag):
         self.payload, self.stag = payload, stag
