@@ -4,7 +4,7 @@
 // set-id bit.
 //
 // The input is one byte of options, then the entries of the listings, in pages. The copy makes several calls at once,
-// so each reply depends only on the arguments of its call.
+// so each of the first kMaxReplies replies depends only on the arguments of its call.
 #include <stdlib.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames, private data and addresses of IP over the fabric. A value that can be decoded encodes to bytes that decode to
-// the same value. An ICMP error about any packet fits into kMaxIcmpError bytes. A packet that is cut and joined again
-// is cut into the same segments.
+// Frames, private data, addresses and packets of IP over the fabric. Private data and addresses that can be decoded
+// encode to bytes that decode to the same value. An ICMP error about any packet fits into kMaxIcmpError bytes. A packet
+// that is cut and joined again is cut into the same segments.
 #include <array>
 #include <cstdlib>
 #include <vector>

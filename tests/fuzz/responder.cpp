@@ -56,7 +56,7 @@ class Handler final : public transport::CallHandler {
     (call.*how)();
   }
 
-  /// Pulls all items, one after the other, then replies.
+  /// Pulls all items, one after the other, then replies. Discards or fails the call if an item cannot be pulled.
   void pull(transport::IncomingCall& call, std::size_t index, std::uint32_t wish) {
     if (index == call.payload().items.size()) return answer(call, wish);
     if (index == 0) {
@@ -222,7 +222,8 @@ class Scene : private fuzz::PeerScene {
         peer_->expose(size, how / 2 % 2 != 0 ? fabric::Access::remote_write : fabric::Access::remote_read));
   }
 
-  /// Returns a segment of memory that the peer exposes, sometimes with a wrong length, offset or handle.
+  /// Returns a segment of memory that the peer exposes, sometimes with a wrong length, offset or handle; an arbitrary
+  /// segment if the peer exposes no memory.
   Segment segment() {
     const std::uint8_t which = in_.u8();
     if (exposed_.empty()) return anywhere();

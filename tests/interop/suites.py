@@ -42,7 +42,7 @@ class FabricOnSiw(Machine):
     siw = True
 
     def test(self):
-        """The fabric's conformance tests on a device without memory windows."""
+        """The fabric's conformance tests on a device without memory windows, and hand-driven iWARP peers."""
         self.run_guest("fabric.sh", "siw")
 
 
@@ -245,8 +245,9 @@ class KernelOnSiw(WithInput):
     siw = True
 
     def test(self):
-        """The kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server;
-        rpcrdma-nfs on rpcrdma-nfsd; a client outside the machine."""
+        """The kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; rpcrdma-nfs on
+        rpcrdma-nfsd; devices that are removed or cannot be used; a low limit of locked memory; a client outside the
+        machine."""
         self.make_input(scaled(256, 64), scaled(1500, 300))
         make_tree(self.input / "small", 30)
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -358,6 +359,6 @@ class FaultsOnSiw(Machine):
     siw = True
 
     def test(self):
-        """The kernel's client on rpcrdma-nfsd and rpcrdma-nfs on the kernel's server, through a proxy that causes 500 faults
-        each."""
+        """The kernel's client on rpcrdma-nfsd, and rpcrdma-nfs on the kernel's server, through a proxy that causes 500
+        faults for each of the two clients."""
         self.run_guest("siw.sh", self.input, "faults-linux", "faults-ours")

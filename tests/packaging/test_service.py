@@ -14,7 +14,7 @@ CONFIG = TOP / "packaging/rpcrdma-nfsd.toml"
 
 class Unit(unittest.TestCase):
     def with_program(self, folder):
-        """Returns a copy of the unit that runs the program of the build, because no program may be installed."""
+        """Returns a copy of the unit that runs the program of the build: the test needs no installed program."""
         unit = Path(folder) / "rpcrdma-nfsd.service"
         text, replaced = re.subn(r"^ExecStart=\S+", f"ExecStart={BUILD}/bin/rpcrdma-nfsd", UNIT.read_text(),
                                  flags=re.MULTILINE)

@@ -112,7 +112,7 @@ struct Bed {
   virtual fabric::Fabric& client() = 0;
   /// Whether the connection setup negotiates read depths. With RFC 5044 alone it does not.
   virtual bool negotiates_depths() const { return true; }
-  /// Whether a peer can tell an abort from an orderly end. On InfiniBand it cannot.
+  /// Whether a peer can tell an abort from an orderly end. With rdma_cm it cannot.
   virtual bool aborts_are_seen() const { return true; }
   /// The address to which listeners of this bed bind.
   virtual fabric::Endpoint address() const { return {boost::asio::ip::address_v4::loopback(), 0}; }

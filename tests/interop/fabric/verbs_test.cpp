@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The conformance tests of all fabrics, run over verbs, and properties of verbs: reused windows, unsignalled work, the
-// end of connections as InfiniBand reports it, other threads, missing devices.
+// The conformance tests of all fabrics, run over verbs, and properties of verbs, among them reused windows, unsignalled
+// work, the end of connections as InfiniBand reports it, other threads, missing devices.
 #include <algorithm>
 #include <future>
 #include <thread>
@@ -185,8 +185,8 @@ TEST_P(VerbsTest, BothSidesSeeAnAbort) {
   EXPECT_EQ(client_.after_end + server().after_end, 0u);
 }
 
-// A message that arrives before a receive is posted is not reported to the receiver. The sender gets an error, and
-// disconnects.
+// A message that arrives before a receive is posted is not reported to the receiver. Both sides end; on InfiniBand the
+// sender gets an error.
 TEST_P(VerbsTest, ASendWithoutAReceiveEndsBothSides) {
   connect();
   Memory from(bed_->client(), 64);

@@ -5,7 +5,7 @@
 program=$1/bin/interop_fabric device=$2
 shift 2
 
-# Tests of functions that the soft devices of Linux 6.1 lack.
+# The tests that are left out, and why: most need functions that the soft devices of Linux 6.1 lack.
 left_out=(
   # To the peer an abort looks like an orderly end; a receiver is not notified of a message that arrives too early.
   # VerbsTest has both tests, in the form that rdma_cm allows.

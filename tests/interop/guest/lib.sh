@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Functions of the scripts in this folder. Each script has BUILD_FOLDER as its first argument, prints one line for each
-# check, and ends with `finish`, whose status is 1 if a check failed.
+# Functions for scripts of this folder. A script that reads this file has BUILD_FOLDER as its first argument, prints one
+# line for each check, and ends with `finish`, whose status is 1 if a check failed.
 bin=$1/bin
 more=${VM_MORE-} # if not empty, the checks that take too long for every run are included
 tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")

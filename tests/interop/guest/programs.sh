@@ -39,7 +39,7 @@ run_stress_ng() {
     $stress --open 1 --open-max 100 --lockf 1 --flock 1 --fcntl 1
 }
 
-# A repository of half of this project; its hashes prove that every byte is right.
+# A repository of a part of this project; its hashes prove that every byte is right.
 run_git() {
   export HOME=/run GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
   export GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'

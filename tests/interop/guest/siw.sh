@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs on siw: the kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; the
 # two fabrics mixed; a device that is removed and comes back; a low limit of locked memory; silent servers; devices
-# that cannot be used; and the kernel's server for a client outside. In the virtual machine:
+# that cannot be used; many mounts and connections; faults that rpcrdma-proxy causes; and the kernel's server for a
+# client outside. In the virtual machine:
 #   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|memory|silent|closed|mounts|knfsd|connections|faults-linux|faults-ours|outside]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"

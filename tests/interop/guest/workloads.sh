@@ -9,7 +9,7 @@ few='--credits 8' # little data in flight: rxe.sh says why
 programs=("$@")
 ((${#programs[@]})) || programs=(fio dbench postmark bonnie fs_mark stress_ng git gcc)
 
-# run_on NAME FOLDER: runs all programs in FOLDER; the results are in $VM_OUT/NAME.txt.
+# run_on NAME FOLDER: runs all programs, each in a folder below FOLDER; the results are in $VM_OUT/NAME.txt.
 run_on() {
   local program start
   for program in "${programs[@]}"; do

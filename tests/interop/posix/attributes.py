@@ -110,7 +110,7 @@ def set_group_folders():
 
 
 def try_set_group(name):
-    """Creates a file and a folder with set-id bits."""
+    """Creates a file and a folder, with modes that have set-id bits."""
     os.umask(0)
     with opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o6775):
         pass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders that change while they are read."""
+"""Listing folders, also while they change, and positions in a listing."""
 import ctypes
 import os
 
