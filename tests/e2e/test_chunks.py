@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The server against a requester written by hand, with chunk lists that rpcrdma-nfs never sends."""
+"""The server against a requester written by hand, with chunk lists most of which rpcrdma-nfs never sends."""
 import struct
 
 from kit.case import Case

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rpcrdma-conform against rpcrdma-nfsd."""
+"""rpcrdma-conform server against rpcrdma-nfsd, and against faulty servers."""
 import re
 import socket
 import xml.etree.ElementTree

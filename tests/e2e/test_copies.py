@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies: the attributes that they preserve, their summary, and the resumption of an interrupted copy."""
+"""Copies: several connections, preserved attributes, the summary, the resumption of an interrupted copy, errors."""
 import errno
 import filecmp
 import os

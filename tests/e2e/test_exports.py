@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several exports, read-only exports, allowed addresses, unusual names; handles after a restart."""
+"""Several exports, read-only exports, allowed addresses, unusual names, squashed users; handles after a restart."""
 import os
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peers that break MPA's connection set-up, or do not start it."""
+"""Peers that break MPA's connection set-up, do not start it, or stop during or after it; and crowds of peers."""
 import os
 import resource
 import socket

@@ -141,7 +141,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_capture(self):
-        """The file has the packets of both directions. It belongs to the user to which the program has changed."""
+        """The capture has the packets of both directions. Its file belongs to the user to which the program changes."""
         one, two = self.hosts
         folder = self.folder / "captures"
         folder.mkdir()

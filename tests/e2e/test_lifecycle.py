@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Start, ready line, listeners, usage errors, drain."""
+"""Start, ready line, listeners, usage errors, characteristics, missing devices and libraries, drain, orderly ends."""
 import os
 import re
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Log lines name the connection and the call that they are about, as the statistics do."""
+"""Log lines name the connection and the call that they are about, as the statistics do. Listeners count connections."""
 import json
 import re
 import struct

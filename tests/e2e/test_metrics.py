@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Statistics by HTTP: their sums compared with the calls of clients, hostile requests, and rpcrdma-top."""
+"""Statistics by HTTP: their sums compared with the calls of clients, hostile requests, and programs that show them."""
 import concurrent.futures
 import fcntl
 import json

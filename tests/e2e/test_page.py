@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The live page in headless Chromium: what it shows is compared with the statistics that it has fetched, and with those
-that the test fetches before and after."""
+that the test fetches before and after. The layout and the colours are checked as well."""
 import collections
 import re
 import struct

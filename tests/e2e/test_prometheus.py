@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prometheus itself scrapes a server; what it then knows is compared with what the clients have counted."""
+"""Prometheus itself scrapes a server; what it then knows is compared with what the clients have counted. Names
+that hostile clients choose do not become labels."""
 import concurrent.futures
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rpcrdma-proxy between rpcrdma-nfs and rpcrdma-nfsd: whatever happens to the connections, the files are the same
-afterwards."""
+afterwards. And rpcrdma-proxy between peers that the test drives."""
 import os
 import resource
 import socket

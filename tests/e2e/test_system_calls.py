@@ -56,7 +56,7 @@ class SystemCalls(Case):
         self.addCleanup(self.peer.close)
         self.sub = self.peer.lookup(self.peer.mount("/files"), "sub")
         self.file = self.peer.lookup(self.sub, "file")
-        # Rights are remembered once an object has not changed for a while.
+        # The server remembers the rights on an object once the object has not changed for a while.
         wait_until(lambda: time.time() > os.stat(self.files / "sub" / "file").st_ctime + 2.5, "an object that has not changed for 2.5 s")
 
     def ask(self, procedure, arguments):

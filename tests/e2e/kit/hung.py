@@ -70,7 +70,7 @@ def mount(folder):
 
 
 def answer(operation):
-    """(errno, body)"""
+    """The (errno, body) of the answer to a request."""
     root = struct.pack("<6Q10I", 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o40755, 2, 0, 0, 0, 4096, 0)
     if operation == INIT:
         return 0, struct.pack("<4I2H2I2H8I", 7, 31, 65536, 0, 12, 10, 65536, 1, 0, 0, *[0] * 8)[:64]

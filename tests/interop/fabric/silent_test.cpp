@@ -29,7 +29,7 @@ class SilentListener {
   SilentListener(const SilentListener&) = delete;
   SilentListener& operator=(const SilentListener&) = delete;
 
-  /// From now on the kernel drops connection requests.
+  /// Fills the backlog: from now on the kernel drops connection requests.
   void fill() {
     constexpr int kMoreThanFit = 3;
     for (int i = 0; i < kMoreThanFit; ++i) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading, writing, truncating, mapping."""
+"""Reading, writing, truncating and mapping files, and other calls on open files."""
 import mmap
 import os
 import random
