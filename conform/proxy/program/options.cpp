@@ -39,8 +39,8 @@ std::vector<cli::Section> help_sections() {
         {"drop-reply PROCEDURE N",
          "end the connection instead of answering: create, mkdir, symlink, mknod, remove, rmdir, rename, link, any"},
         {"random connections=N each=N start-up=yes|no without=KIND",
-         "let the seed choose up to N faults on each of the first connections, with start-up=no none in their "
-         "start-up"}}},
+         "let the seed choose up to N faults on each of the first connections, without cuts in their "
+         "start-up if start-up=no"}}},
       {"Kinds of messages",
        {{"mpa-request, mpa-reply", "start-up frames of MPA"},
         {"call, reply", "RPC-over-RDMA messages, told apart by the RPC header or by their direction"},
