@@ -50,7 +50,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   std::size_t reserved = 0;
   std::size_t record_reserved = 0;
   std::size_t record_size() const noexcept { return record_.size(); }
-  /// The memory of the call's record. To be called only while this object serves no call.
+  /// The memory that held the record of the last call. To be called only while this object serves no call.
   Record& record() noexcept { return record_; }
 
   std::uint32_t xid() const noexcept override { return xid_; }

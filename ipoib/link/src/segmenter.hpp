@@ -9,7 +9,7 @@ namespace rpcrdma::ipoib {
 bool complete_checksum(MutableOctets packet, const Offload& offload) noexcept;
 
 /// Cuts a packet that stands for several. Each segment has the headers of the packet, with its own lengths, IPv4
-/// identification, TCP sequence number and checksums. Only the last segment has FIN and PSH, only the first CWR (RFC
+/// identification, TCP sequence number and checksums. Only the last segment keeps FIN and PSH, only the first CWR (RFC
 /// 3168 section 6.1.2).
 class Segmenter {
  public:

@@ -98,7 +98,8 @@ asio::awaitable<void> State::accept() {
       continue;
     }
     if (sessions.size() >= options.max_connections) {
-      // The coroutine of the closed connection ends later; a further new connection replaces the next in the list.
+      // The coroutine of the closed connection ends later. The session leaves the list now, so that the next new
+      // connection replaces another one.
       error_code ignored;
       sessions.front()->stream.socket().close(ignored);
       sessions.pop_front();

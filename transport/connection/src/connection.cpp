@@ -28,7 +28,7 @@ std::uint32_t credits_of(const ConnectionSetup& setup, Role sender) noexcept {
 }
 
 /// [8166-3.3.3-b] [8166-3.3.3-c] The size is at least 1024. [v2-5.2-b] If version two is possible, the receives have
-/// at least the size of version two from the start.
+/// at least the inline threshold of version two from the start.
 std::uint32_t receive_size(const ConnectionOptions& options) noexcept {
   const std::uint32_t size = options.private_data ? wire::advertised_size(options.receive_size) : wire::kMinThreshold;
   return options.version == VersionChoice::one ? size : std::max(size, wire::kVersionTwoThreshold);

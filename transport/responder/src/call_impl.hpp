@@ -114,7 +114,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   Service& service_;
   State state_ = State::idle;
   Ending ending_ = Ending::none;
-  ServingLink* link_ = nullptr;  // null: the connection is lost
+  ServingLink* link_ = nullptr;  // null while idle, and after the connection is lost
   ConnectionPtr connection_;     // keeps the connection's memory
   wire::Header header_;
   std::chrono::steady_clock::time_point arrived_;

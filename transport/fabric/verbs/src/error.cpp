@@ -25,7 +25,7 @@ error_code completion_error(ibv_wc_status status) noexcept {
     case IBV_WC_WR_FLUSH_ERR: return FabricError::flushed;
     case IBV_WC_REM_ACCESS_ERR: return FabricError::remote_access;
     case IBV_WC_LOC_LEN_ERR: return FabricError::message_too_long;
-    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive posted, and does not notice
+    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive posted; it sees no error
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
     case IBV_WC_REM_ABORT_ERR: return FabricError::remote_terminated;

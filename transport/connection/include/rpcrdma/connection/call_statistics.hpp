@@ -36,7 +36,7 @@ struct CallStatistics {
   std::uint64_t calls() const noexcept { return call_size.count(); }
   /// The number of calls without chunks. Calls over TCP have no chunks.
   std::uint64_t inline_calls() const noexcept { return kinds[0]; }
-  /// The number of calls with a chunk of `kind`, and perhaps with others.
+  /// The number of calls with a chunk of `kind`, and perhaps chunks of other kinds.
   std::uint64_t calls_with(ChunkKinds kind) const noexcept {
     std::uint64_t sum = 0;
     for (std::size_t set = 0; set < kinds.size(); ++set) sum += (set & kind) != 0 ? kinds[set] : 0;

@@ -44,8 +44,8 @@ class OpenDevice {
 /// The devices that librdmacm has open and that fabrics use. May be used on any thread.
 class OpenDevices {
  public:
-  /// The device of `context`. The caller holds an rdma_cm id that keeps `context` alive, and releases it after the
-  /// result.
+  /// The device of `context`. The caller must hold an rdma_cm id, which keeps `context` alive, until it has released
+  /// the result.
   std::shared_ptr<OpenDevice> of(ibv_context& context);
 
  private:

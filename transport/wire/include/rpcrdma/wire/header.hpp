@@ -18,8 +18,8 @@ inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kVersionTwo = 2;
 /// The inline threshold of version two in both directions, unless a peer announces another (v2-01 section 2.3); bytes.
 inline constexpr std::uint32_t kVersionTwoThreshold = 4096;
-/// The size of an RDMA_MSG or RDMA_NOMSG header of version one without chunks, in bytes (section 4.5). A header of
-/// version two has one more word.
+/// The size of an RDMA_MSG or RDMA_NOMSG header of version one without chunks, in bytes (RFC 8166 section 4.5). A
+/// header of version two has one more word.
 inline constexpr std::size_t kMinHeader = 28;
 constexpr std::size_t min_header(std::uint32_t version) noexcept {
   return kMinHeader + (version >= kVersionTwo ? 4 : 0);
@@ -27,7 +27,7 @@ constexpr std::size_t min_header(std::uint32_t version) noexcept {
 /// The size of the part that all versions share: XID, version, credits, procedure.
 inline constexpr std::size_t kFixedPart = 16;
 
-/// `msgp` and `done` are obsolete (section 4.6). `optional` is RDMA2_OPTIONAL, which only version two has.
+/// `msgp` and `done` are obsolete (RFC 8166 section 4.6). `optional` is RDMA2_OPTIONAL, which only version two has.
 enum class Procedure : std::uint32_t { msg = 0, nomsg = 1, msgp = 2, done = 3, error = 4, optional = 5 };
 /// `chunk` is ERR_CHUNK in version one and RDMA2_ERR_BAD_HEADER in version two. Version one has no `invalid_option`.
 enum class ErrorKind : std::uint32_t { vers = 1, chunk = 2, invalid_option = 3 };
