@@ -112,7 +112,7 @@ void watch(rpcrdma::Client& client) {
     std::cout << "changed " << call.args().name << ' ' << call.args().size << std::endl;
     call.reply({});
   });
-  // Watches again on each new connection, because the server forgets a client whose connection is lost.
+  // Watches on each new connection, because the server forgets a client whose connection is lost.
   client.on_connected([&client] { client.call<blobs::Watch>({}, [](auto, auto) {}); });
   client.call<blobs::Watch>({}, asio::use_future).get();
   std::cout << "watching" << std::endl;

@@ -31,9 +31,9 @@ class Session {
   Record& record() noexcept { return record_; }
   Network& network() noexcept { return network_; }
   const ServerOptions& options() const noexcept { return options_; }
-  /// The files. Skips the case if there are none.
+  /// The files that make_files() made. Skips the case if there are none.
   const Files& files() const;
-  /// The files. If there are none, `missing` says why.
+  /// As files(), but if there are none, returns a Files whose `missing` says why.
   const Files& missing_or_files() const noexcept { return files_; }
 
   /// The current connection. The first use makes it, with default private data, and makes a NULL call.

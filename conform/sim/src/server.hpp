@@ -34,7 +34,7 @@ class ServerLife {
   /// Loses the device and all connections, and closes the server at once. If close() was called before, only the
   /// `closed` of that call is called.
   void crash(UniqueFunction<void()> closed);
-  /// Call this after closing, but not within `closed`. Destroy the object when spent().
+  /// Call this after `closed` has been called, but not within it. Destroy the object when spent().
   void end();
   bool ended() const noexcept { return server_ == nullptr; }
   bool closing() const noexcept { return closing_; }

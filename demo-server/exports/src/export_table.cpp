@@ -132,7 +132,7 @@ void ExportTable::tidy() {
     std::move(first_unused, replaced_.end(), std::back_inserter(unused));
     replaced_.erase(first_unused, replaced_.end());
   }
-  unused.clear();  // releases files for which the tidy() of a new file system may be waiting
+  unused.clear();  // first: it may close a file that the tidy() of a new file system opens
   const auto exports = all();
   for (const ExportPtr& e : *exports) e->file_system->tidy();
 }

@@ -175,10 +175,9 @@ memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilitie
   fitting.max_octets = std::max(fitting.max_octets, std::min(wanted.max_octets, kLeastPool));
   if (fitting.max_octets < wanted.max_octets)
     log_.warn(
-        "locked memory is limited to {} KiB: each thread registers at most {} KiB of buffers for a listener instead of "
-        "{} KiB, and calls that do not fit are answered with NFS3ERR_JUKEBOX; raise the limit (ulimit -l, "
-        "LimitMEMLOCK=) or use fewer "
-        "--threads",
+        "locked memory is limited to {} KiB: each thread registers at most {} KiB of buffers for each listener instead "
+        "of {} KiB, and calls that do not fit are answered with NFS3ERR_JUKEBOX; raise the limit (ulimit -l, "
+        "LimitMEMLOCK=) or use fewer --threads",
         capabilities.lockable_memory >> 10, fitting.max_octets >> 10, wanted.max_octets >> 10);
   return fitting;
 }

@@ -3,9 +3,9 @@
 // Copies between local files and the server: files in pieces, with several READs or WRITEs in flight that use
 // registered buffers; trees with several files in flight.
 //
-// Threads: everything runs on the client's thread, except large local reads and writes and the checks of what was
-// written, which run on threads that the Copier owns. Ownership: the Copier, the client and the observer must outlive
-// the Copier's operations.
+// Threads: everything runs on the client's thread, except large reads and writes of local files, writes to streams and
+// the checks of what was written, which run on threads that the Copier owns. Ownership: the Copier, the client and the
+// observer must outlive the Copier's operations.
 #include <boost/asio/thread_pool.hpp>
 #include <string_view>
 
