@@ -154,7 +154,7 @@ class DeviceTest : public FabricTest {
     client_.log.clear();
   }
 
-  /// Removes one side's device while a connection is idle or busy, and adds it again.
+  /// Removes the device of `side` while a connection is idle or, if `at_work`, carries Writes; then adds it again.
   void remove_and_add(const std::string& side, bool at_work) {
     listen();
     ASSERT_NO_FATAL_FAILURE(connect_again());

@@ -53,7 +53,7 @@ part_device() {
 
 # The device of both programs is removed during a copy.
 device_goes_at_work() {
-  # Large enough to be in progress when the device is removed.
+  # The file is so large that the copy is still in progress when the device is removed.
   cat "$input/big" "$input/big" | head -c 128000000 >/run/piece
   timeout $patience "$bin/rpcrdma-nfs" --fabric verbs put /run/piece "nfs://$address:20050/ours/piece" 2>/run/client.err &
   local copy=$!

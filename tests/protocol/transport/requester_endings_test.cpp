@@ -265,7 +265,8 @@ TEST_F(RequesterTest, ATransferThatNeverEnds) {
   }
 }
 
-// The server has answered the call but still reads its arguments: the connection ends after the grace period, too.
+// The server has answered the call but still reads its arguments: the connection ends when the grace period, which
+// begins at the deadline of the call, is over.
 TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   transport::ClientOptions options;
   options.silence = std::chrono::hours(1);

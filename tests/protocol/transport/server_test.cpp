@@ -65,8 +65,8 @@ TEST(Server, LogsThatAConnectionIsRejectedForItsShutdown) {
   EXPECT_TRUE(rejected);
 }
 
-// An idle connection is evicted for a new one. A connection with a call in progress is not evicted, however long the
-// call takes.
+// At a limit of connections, an idle connection is evicted for a new one. A connection with a call in progress is not
+// evicted, however long the call takes.
 TEST(Server, IdleConnectionsGiveWay) {
   for (const bool per_peer : {false, true}) {
     SCOPED_TRACE(per_peer);
