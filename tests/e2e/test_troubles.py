@@ -151,7 +151,7 @@ class Troubles(Case):
             links.append(handle_of_new(rest))
         file = self.made(b"file")
         for number, link in enumerate(links):
-            # Leaves unstable data, which the kernel may write back at the same time.
+            # Leaves unstable data, which the kernel may write back during the SETATTR.
             self.assertEqual(ask(self.peer, *nfs.write(file, noise(65536), number << 16, UNSTABLE))[0], nfs.OK)
             when = 1_000_000_000 + number
             changed = bytes(20) + struct.pack(">III", 2, when, 0)

@@ -41,8 +41,7 @@ struct CharacteristicsLoad {
   std::uint32_t calls = 0;  ///< number of calls; RPCRDMA_TEST_CALLS overrides it
   std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};  ///< default: directly
   std::function<void()> cut = {};                                               ///< loses the connection
-  std::function<std::uint64_t()> other_losses =
-      {};  ///< how many connections the device may have ended, at most; empty: 0
+  std::function<std::uint64_t()> other_losses = {};  ///< the most connections that the device may have ended; empty: 0
 };
 
 /// Runs the load. Expects that each forward call succeeds exactly once; that a reverse call fails only with its

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of the back end for directories, tested separately.
+// Parts of the file system of directory exports: the cache of descriptors, acting as a user, the status of each error.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>

@@ -27,7 +27,7 @@ class Plugin : public testing::Test {
     return open(context_, boost::asio::ip::make_address("192.0.2.1"), {.provider = Provider::verbs}, Log{}).error();
   }
   /// Opens a fabric for an address that is not loopback, so that the automatic choice looks for a device; returns the
-  /// name of the fabric.
+  /// name of the fabric, or "none" if the call fails.
   std::string_view automatic() {
     auto opened = open(context_, boost::asio::ip::make_address("192.0.2.1"), {}, Log{});
     return opened ? (*opened)->capabilities().name : "none";

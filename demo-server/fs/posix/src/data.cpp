@@ -124,7 +124,7 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
       return result;
     }
     failures = file->back->failures();
-    // Writes as the caller: for root, the kernel would keep the set-id bits and use the space reserved for root.
+    // Writes as the caller: if root wrote, the kernel would keep the set-id bits and use the space reserved for root.
     if (const ActingAs acting(user(caller)); acting) {
       done = transfer(from, offset, [&](const iovec* vector, int count, off_t at) {
         return ::pwritev(file->fd.get(), vector, count, at);

@@ -16,8 +16,8 @@ class LateClose {
   LateClose(const LateClose&) = delete;
   LateClose& operator=(const LateClose&) = delete;
 
-  /// While this object exists, its thread closes no file: a file whose last reference it releases waits for
-  /// close_all(). Does not nest.
+  /// While this object exists, its thread closes no file that make() returned: a file whose last reference the thread
+  /// releases waits for close_all(). Does not nest.
   class Hold {
    public:
     Hold() noexcept;

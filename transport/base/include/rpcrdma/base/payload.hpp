@@ -8,7 +8,7 @@
 
 namespace rpcrdma {
 
-/// A run of the message that stays in the stream. Positions count bytes of the unreduced XDR stream,
+/// Consecutive bytes of the message that are not part of an item. Positions count bytes of the unreduced XDR stream,
 /// from the RPC XID at 0 (RFC 8166 section 3.4.5).
 struct PayloadPiece {
   std::uint32_t position = 0;

@@ -52,7 +52,8 @@ class RPCRDMA_EXPORT Runner {
   static void count(Count& one) noexcept { one.store(one.load(kRelaxed) + 1, kRelaxed); }
 
   static constexpr unsigned kSure = 8;
-  /// The assumed wake-up time. The measured time replaces it when the thread has blocked kOften times.
+  /// The assumed wake-up time. In Polling::Mode::automatic, the measured time replaces it when the thread has blocked
+  /// kOften times.
   static constexpr std::chrono::microseconds kUsualWakeUp{50};
   static constexpr unsigned kOften = 256;
 

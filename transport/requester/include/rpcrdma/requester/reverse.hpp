@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Sends calls from a server to its client, on the connection that the client made (RFC 8167). The responder creates it.
+// The requester of a server: sends calls to the client on the connection that the client made (RFC 8167). The responder
+// creates this requester.
 #include <memory>
 
 #include "rpcrdma/base/export.hpp"

@@ -58,7 +58,7 @@ struct LoopbackOptions {
 enum class LoopbackPause : std::uint8_t {
   none,
   before_arrival,  ///< frames stay in transit
-  half_placed,     ///< a Write is half placed, a Read is accepted but not answered: both pin their window
+  half_placed,     ///< Writes are half placed, and Reads accepted but not answered: both pin their windows
 };
 
 /// One frame put on the wire.
