@@ -79,7 +79,7 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
 Status PosixFileSystem::start(const PosixOptions& options) {
   if (options.kernel_handles) locator_ = make_handle_locator(root_.get(), options.hint_file, options.max_hints, log_);
   if (locator_ == nullptr) {
-    log_.debug("{}: kernel file handles are not used; the places of files are remembered instead",
+    log_.debug("{}: kernel file handles are not used; remembers the directory and the name of each file instead",
                options.root.string());
     locator_ = make_place_locator(root_.get(), options.hint_file, options.max_hints, log_);
   }

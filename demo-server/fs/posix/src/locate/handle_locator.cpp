@@ -161,8 +161,8 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
     places = make_place_locator(root, file, max_places, log);
     if (places == nullptr) return nullptr;
     log.debug(
-        "{}: this file stores the places of an export's files in addition to kernel file handles, as the export is on "
-        "a mount of a part of a file system",
+        "{}: stores the directory and the name of each file of an export; kernel file handles do not suffice, because "
+        "only a part of the file system is mounted there",
         file.string());
   }
   auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));

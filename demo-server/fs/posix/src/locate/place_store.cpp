@@ -367,8 +367,10 @@ void PlaceStore::take_file() {
   if (failure.code != 0) return warn_of_memory(failure.text());
   database_ = std::move(*opened);
   if (awaited)
-    log_.info("{}: no longer in use by another server or a replaced export; it now stores the places of files",
-              file_.string());
+    log_.info(
+        "{}: no longer in use by another server or a replaced export; it now stores the places (directory and name) of "
+        "files",
+        file_.string());
 }
 
 void PlaceStore::set_aside(const char* why) {
@@ -394,8 +396,10 @@ void PlaceStore::continue_in_memory() {
   if (opened)
     database_ = std::move(*opened);
   else
-    log_.error("{}: cannot keep the places of files in memory: {}; only the root of the export has a valid file handle",
-               file_.string(), opened.error().text());
+    log_.error(
+        "{}: cannot keep the places (directory and name) of files in memory: {}; only the root of the export has a "
+        "valid file handle",
+        file_.string(), opened.error().text());
 }
 
 template <class Change>

@@ -14,8 +14,9 @@ bool commits_in_order(int directory) noexcept;
 /// not possible.
 Status commit_changes(int directory) noexcept;
 
-/// True if fsync omits inodes. Without a journal (ext2 to ext4), Linux before 6.18 writes an inode whose attributes
-/// have been set, but omits one that is new, has another link count or, as a directory, has grown (seen with 6.1).
+/// True if fsync omits inodes. Without a journal (ext2 to ext4), fsync of Linux before 6.18 writes the inode if its
+/// attributes have been set. It omits the inode of a new object, of an object whose link count has changed, and of a
+/// directory that has grown (seen with 6.1).
 bool forgets_inodes(int directory) noexcept;
 
 }  // namespace rpcrdma::nfsd

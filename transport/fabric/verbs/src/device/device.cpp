@@ -154,8 +154,8 @@ void Device::log_limit(std::size_t bytes) {
   }
   limit_logged_ = now;
   log_.warn(
-      "verbs: {}: cannot register {} bytes: the limit of locked memory is reached; raise it (ulimit -l, "
-      "LimitMEMLOCK=); {} more refusals since the last such line",
+      "verbs: {}: cannot register {} bytes: out of memory, probably because of the limit of locked memory: raise it "
+      "(ulimit -l, LimitMEMLOCK=); {} more refusals since the last such line",
       name_, bytes, std::exchange(limit_unlogged_, 0));
 }
 
