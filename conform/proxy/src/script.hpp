@@ -28,7 +28,7 @@ struct Rule {
   std::optional<Side> side;  ///< nothing: both directions
   std::uint32_t nth = 1;
   std::uint32_t count = 1;
-  std::uint32_t connection = 0;            ///< number of the connection on which the rule acts; 0: all
+  std::uint32_t connection = 0;            ///< number of the connection on which the rule may act; 0: any
   std::uint32_t times = 1;                 ///< the most connections on which it acts
   std::uint32_t after = 0;                 ///< cut: after this many bytes of the message
   bool reset = false;                      ///< cut: by a reset instead of an orderly close

@@ -24,8 +24,9 @@ void Control::on_deadline() {
   const auto now = std::chrono::steady_clock::now();
   const bool waits = request_xid_ && !overdue_;
   if (waits && (fence_ ? fence_deadline_ : requests_.front().deadline) <= now) {
-    connection_.log().debug("REQ_XCHAR timed out: no answer from the peer within {} ms, including any wait to send it",
-                            options_.request_timeout.count());
+    connection_.log().debug(
+        "REQ_XCHAR timed out: the peer has not answered within {} ms after the program asked for the change",
+        options_.request_timeout.count());
     overdue_ = true;
     ++counted_.unanswered;
     to_replace_ = 0;

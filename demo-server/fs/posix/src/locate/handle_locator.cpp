@@ -161,8 +161,8 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
     places = make_place_locator(root, file, max_places, log);
     if (places == nullptr) return nullptr;
     log.debug(
-        "{}: stores the directory and the name of each file of an export; kernel file handles do not suffice, because "
-        "only a part of the file system is mounted there",
+        "{}: this file is used, because kernel file handles do not suffice for an export that shows only a part of its "
+        "file system",
         file.string());
   }
   auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));

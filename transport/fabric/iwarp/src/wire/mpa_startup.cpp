@@ -17,9 +17,9 @@ constexpr std::uint8_t kCrcFlag = 0x40;
 constexpr std::uint8_t kRejectFlag = 0x20;
 constexpr std::uint8_t kEnhancedFlag = 0x10;
 
-constexpr std::uint16_t kPeerToPeer = 0x8000;  // flag A, in the 16-bit IRD field
+constexpr std::uint16_t kPeerToPeer = 0x8000;  // flag A, above the 14 bits of the IRD
 constexpr std::uint16_t kSendRtr = 0x4000;     // flag B
-constexpr std::uint16_t kWriteRtr = 0x8000;    // flag C, in the 16-bit ORD field
+constexpr std::uint16_t kWriteRtr = 0x8000;    // flag C, above the 14 bits of the ORD
 constexpr std::uint16_t kReadRtr = 0x4000;     // flag D
 constexpr std::uint16_t kDepthMask = 0x3fff;
 
