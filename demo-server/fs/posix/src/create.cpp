@@ -163,11 +163,14 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::open_existing(const Caller& ca
   const auto stat = stat_fd(fd->get());
   if (!stat) return stat.error();
   if (stat->attributes.type != FileType::regular) return Status::exist;
-  if (how.mode == CreateMode::exclusive && !holds(fd->get(), how.verifier)) return Status::exist;
+  const bool repeated = how.mode == CreateMode::exclusive;
+  if (repeated && !holds(fd->get(), how.verifier)) return Status::exist;
   auto file = found(directory, name, fd->get());
-  if (!file || how.mode == CreateMode::exclusive || !how.attributes.size) return file;
-  if (const Status s = truncate(caller, file->node, *how.attributes.size); s != Status::ok) return s;
-  file = found(directory, name, fd->get());
+  if (!file || (!repeated && !how.attributes.size)) return file;
+  if (!repeated) {
+    if (const Status s = truncate(caller, file->node, *how.attributes.size); s != Status::ok) return s;
+    file = found(directory, name, fd->get());
+  }
   unsettled = {std::move(*fd), stat->attributes.type};
   return file;
 }
@@ -271,7 +274,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
   auto made = create_new(caller, directory, name, how, unsettled);
   if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
   // If the server crashed during an EXCLUSIVE request, a repetition finds the file. in_directory() then writes the name
-  // to the disk.
+  // and the verifier to the disk.
   return open_existing(caller, directory, name, how, unsettled);
 }
 
