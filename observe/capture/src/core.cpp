@@ -57,12 +57,16 @@ void Capture::Core::close() noexcept {
   closing_.store(true);
   condition_.notify_all();
   const auto ended = [this] { return !running_; };
-  if (!condition_.wait_for(lock, kPatience, ended)) {
+  bool done = condition_.wait_for(lock, kPatience, ended);
+  if (!done) {
     given_up_.store(true);
-    if (!condition_.wait_for(lock, kPatience, ended)) return thread_.detach();  // the thread shares the Core
+    done = condition_.wait_for(lock, kPatience, ended);
   }
+  std::thread thread = std::move(thread_);
   lock.unlock();
-  thread_.join();
+  if (!thread.joinable()) return;     // another thread called close() too
+  if (!done) return thread.detach();  // the thread shares the Core
+  thread.join();
 }
 
 std::shared_ptr<Channel> Capture::Core::make_channel() {

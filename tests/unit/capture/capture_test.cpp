@@ -150,6 +150,17 @@ TEST_F(CaptureTest, FileIsWholeAfterStopAndAfterClose) {
   send();
 }
 
+TEST_F(CaptureTest, ClosedByTwoThreadsAtOnce) {
+  for (int round = 0; round < 100; ++round) {
+    open({});
+    std::thread other([this] { capture_->close(); });
+    capture_->close();
+    other.join();
+    EXPECT_EQ(blocks_of(read_file(file_)).back().type, 5u);
+    fabric_.reset();
+  }
+}
+
 TEST_F(CaptureTest, StoppedFromTheStart) {
   open({.stopped = true});
   connect();
