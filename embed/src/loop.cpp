@@ -16,7 +16,15 @@ void Loop::start(std::shared_ptr<void> keep) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this, keep = std::move(keep)] { runner_.run(); });
+  serving_ = true;
+  thread_ = std::thread([this, keep = std::move(keep)] {
+    runner_.run();
+    const std::lock_guard lock(mutex_);
+    serving_ = false;
+    if (stopped_) return;
+    context_.restart();
+    context_.poll();  // the functions that came after the end of run()
+  });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The same calls over RDMA and TCP, with each form of completion token. They complete on the client's own thread or on
 // a thread of the program.
+#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <future>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "bed.hpp"
 #include "support/pattern.hpp"
@@ -276,6 +279,24 @@ TEST(Buffers, OutliveTheirClient) {
   }
   buffer.octets()[0] = std::byte{1};
   EXPECT_EQ(buffer.octets().size(), 5000u);
+}
+
+// Before, during and after the end of the client's thread.
+TEST(Buffers, AreDestroyedOnAnyThread) {
+  Bed bed;
+  for (int round = 0; round < 20; ++round) {
+    std::optional<Client> client(std::in_place, bed.at("iwarp"));
+    std::array<std::vector<Buffer>, 4> shares;
+    for (auto& share : shares)
+      for (int i = 0; i < 50; ++i) share.push_back(client->allocate(100, asio::use_future).get());
+    std::vector<std::thread> threads;
+    for (auto& share : shares)
+      threads.emplace_back([&share] {
+        while (!share.empty()) share.pop_back();
+      });
+    client.reset();
+    for (std::thread& thread : threads) thread.join();
+  }
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/runner.hpp"
@@ -27,10 +31,22 @@ class RPCRDMA_EXPORT Loop {
   /// Lets the thread end when it has no work left.
   void release() noexcept { guard_.reset(); }
   /// Ends the thread as soon as possible.
-  void stop() noexcept { context_.stop(); }
+  void stop() noexcept {
+    stopped_ = true;
+    context_.stop();
+  }
   /// Waits for the end of the thread, after release() or stop(). If called on the thread itself,
   /// returns at once.
   void join() noexcept;
+  /// Runs `function` on the thread, at once if called there. After the end of the thread runs it on the calling thread,
+  /// one function at a time. May be called on any thread.
+  template <class Function>
+  void run(Function function) {
+    if (on_thread()) return function();
+    const std::lock_guard lock(mutex_);
+    if (!serving_) return function();
+    boost::asio::post(context_, std::move(function));
+  }
   /// True from start() until the end of join().
   bool running() const noexcept { return thread_.joinable(); }
   /// How the thread has waited. May be called on any thread.
@@ -49,6 +65,9 @@ class RPCRDMA_EXPORT Loop {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{context_.get_executor()};
   Runner runner_;
   std::thread thread_;
+  std::atomic<bool> stopped_ = false;
+  std::mutex mutex_;
+  bool serving_ = false;  // with mutex_ held: run() uses the thread
 };
 
 }  // namespace rpcrdma::embed
