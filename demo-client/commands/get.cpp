@@ -8,11 +8,6 @@ namespace {
 
 using boost::asio::awaitable;
 
-struct Source {
-  nfs::Node node;
-  std::string name;  ///< name of the copy
-};
-
 awaitable<Result<void>> copy_into(nfs::Copier& copier, TransferObserver& observer, nfs::Node from, const Fd& file) {
   const Result<void> readable = co_await copier.check_source(from, file);
   if (!readable) co_return readable.error();
@@ -20,29 +15,29 @@ awaitable<Result<void>> copy_into(nfs::Copier& copier, TransferObserver& observe
   co_return co_await copier.download_file(from, file, nfs::SetAttributes());
 }
 
-awaitable<void> get_file(Context& context, nfs::Copier& copier, TransferObserver& observer, Source source,
+awaitable<void> get_file(Context& context, nfs::Copier& copier, TransferObserver& observer, nfs::Node source,
                          std::string target) {
   const bool fresh = !nfs::local_attributes(target, false);
-  const Result<Fd> file = nfs::open_to_write(target, source.node.attributes.mode & 0777, false);
+  const Result<Fd> file = nfs::open_to_write(target, source.attributes.mode & 0777, false);
   if (!file) co_return context.report.fail(target, file.error());
-  const Result<void> copied = co_await copy_into(copier, observer, source.node, *file);
+  const Result<void> copied = co_await copy_into(copier, observer, source, *file);
   if (copied) co_return observer.on_file_done();
   if (fresh) nfs::take_back(AT_FDCWD, target, *file);
   context.report.fail(context.options.url.text(), copied.error());
 }
 
-awaitable<void> get_tree(Context& context, nfs::Copier& copier, Source source, std::string directory,
+awaitable<void> get_tree(Context& context, nfs::Copier& copier, nfs::Node source, std::string directory,
                          std::string name) {
   Result<nfs::LocalDirectory> into = nfs::LocalDirectory::open(directory);
   if (!into) co_return context.report.fail(directory, into.error());
-  const Result<void> copied = co_await copier.download_tree(source.node, std::move(*into), name);
+  const Result<void> copied = co_await copier.download_tree(source, std::move(*into), name);
   if (!copied) context.report.fail(context.options.url.text(), copied.error());
 }
 
-awaitable<void> get_link(Context& context, Source source, std::string directory, std::string name) {
+awaitable<void> get_link(Context& context, nfs::Node source, std::string directory, std::string name) {
   const Result<nfs::LocalDirectory> into = nfs::LocalDirectory::open(directory);
   if (!into) co_return context.report.fail(directory, into.error());
-  const Result<std::string> target = co_await context.client.readlink(source.node.handle);
+  const Result<std::string> target = co_await context.client.readlink(source.handle);
   if (!target) co_return context.report.fail(context.options.url.text(), target.error());
   const Result<void> made = into->make_link(name, *target);
   if (!made) context.report.fail(directory + '/' + name, made.error());
@@ -79,14 +74,13 @@ awaitable<void> run_get(Context& context) {
   how.resume = options.resume;
   how.window *= context.client.connections();
   nfs::Copier copier(context.client, observer, *limits, how);
-  const Source source{*node, name};
   if (type == nfs::FileType::directory) {
-    co_await get_tree(context, copier, source, directory, name);
+    co_await get_tree(context, copier, *node, directory, name);
     print_out(context, observer.summary());
   } else if (type == nfs::FileType::symlink) {
-    co_await get_link(context, source, directory, name);
+    co_await get_link(context, *node, directory, name);
   } else if (type == nfs::FileType::regular) {
-    co_await get_file(context, copier, observer, source, directory + '/' + name);
+    co_await get_file(context, copier, observer, *node, directory + '/' + name);
   } else {
     context.report.fail(subject, make_error_code(boost::system::errc::not_supported));
   }

@@ -8,7 +8,6 @@ vm_prepare_siw() {
   [[ -f $vm_cache/siw-$version.ko ]] && return
   install_packages "${vm_siw_packages[@]}"
   step "compiling siw for $version"
-  base=${version%.*}
   base=$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<<"$version")
   local headers=(linux-headers-"$version" linux-headers-"${version%-amd64}"-common "linux-kbuild-$base" linux-compiler-gcc-12-x86)
   local work=$vm_cache/work.siw package
