@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a host name may have several addresses ("localhost" is ::1 and 127.0.0.1), and only some may answer, so
-// each of the first kMaxAddresses gets a NULL call at once, and the first to answer is used. Ownership: an Attempt owns
+// Operation: a host name may have several addresses ("localhost" is ::1 and 127.0.0.1), and perhaps only some answer.
+// Each of the first kMaxAddresses gets a NULL call at once, and the first to answer is used. Ownership: an Attempt owns
 // its client; once one has answered, the other clients are destroyed, which ends their calls. Error handling: if no
 // address answers, reports the error of one of them: why no connection could be made or, if one was made, why the call
 // failed.
@@ -27,8 +27,8 @@ struct Attempt {
 
 using Attempts = std::vector<Attempt>;
 
-/// Succeeds if the server answers. A server that cannot be reached gets less time than a server that answers slowly or
-/// rejects connections: a full server accepts a new connection once another one has been idle for long enough.
+/// Succeeds if the server answers. A server that cannot be reached gets only options.first_connect. A connected or
+/// rejecting server gets options.timeout: a full server accepts a connection once another has been idle for a while.
 Task<void> knock(Client::Impl& impl) {
   Link& link = *impl.links.front();
   const Clock::time_point start = Clock::now();

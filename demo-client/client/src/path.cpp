@@ -2,7 +2,8 @@
 // Operation: the export is the longest prefix of the path that MOUNT accepts, so prefixes are tried from the longest.
 // Then one LOOKUP for each component; the target of a symbolic link is inserted before the remaining components.
 // Ownership: everything is held by value in the coroutines' frames.
-// Error handling: if MOUNT refuses all prefixes, the first error other than NOENT and NOTDIR is reported, else NOENT.
+// Error handling: if MOUNT refuses all prefixes, reports the first error other than NOENT and NOTDIR, or NOENT if there
+// is none.
 #include "rpcrdma/nfs/path.hpp"
 
 #include <deque>

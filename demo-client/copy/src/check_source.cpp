@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one READ of one byte, or none if the target is no regular file or is empty. ACCESS would not do: servers
-// let the owner read a file although its mode, and so ACCESS, denies it.
+// Operation: READs one byte; sends no call if the target is no regular file or is empty. ACCESS would not do: servers
+// let the owner READ a file even if its mode, and thus ACCESS, denies this.
 // Ownership: the frame owns the buffer.
 // Error handling: the error of the READ is the result.
 #include "rpcrdma/nfs/copy.hpp"

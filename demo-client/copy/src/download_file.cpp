@@ -58,7 +58,7 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
     }
     const Result<Attributes> got = local_attributes(to);
     if (!got) co_return got.error();
-    // Checks the source again only if the sizes differ or the copy was resumed.
+    // Checks the source again only if the copy has another size or was resumed.
     if (!regular || (start == 0 && got->size == source.size)) break;
     const Result<Attributes> now = co_await shared_.client.getattr(from.handle);
     if (!now) co_return now.error();

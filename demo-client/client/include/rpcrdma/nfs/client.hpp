@@ -30,7 +30,7 @@ namespace rpcrdma::nfs {
 struct ClientOptions {
   fabric::OpenOptions fabric;
   transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
-  std::chrono::milliseconds timeout{60000};  ///< for each call with its retries, reconnecting included
+  std::chrono::milliseconds timeout{60000};  ///< of each call, including its retries and reconnecting
   /// How long connect() and connect_over() try a server that cannot be reached; never longer than `timeout`.
   std::chrono::milliseconds first_connect{10000};
   /// The ids in AUTH_SYS; if both are absent, those of the process. If only one is set, connecting fails with EINVAL.
@@ -115,9 +115,9 @@ class Client {
     Position next;
     bool end = false;
   };
-  /// Reads entries from `from` on, as many as the server puts into one reply; with `attributes`, by READDIRPLUS if the
-  /// server supports it. A page that is not the last and does not advance the cookie is ClientError::malformed_reply.
-  /// DirectoryReader reads all pages.
+  /// Reads one page: the entries from `from` on that the server puts into one reply. If `attributes` is true, uses
+  /// READDIRPLUS where the server supports it. ClientError::malformed_reply if the cookie does not advance and the page
+  /// is not the last. DirectoryReader reads all pages.
   Task<Page> read_directory(FileHandle directory, Position from, bool attributes);
 
   /// The sizes to use in READ and WRITE: those that the server prefers, between 512 bytes and 1 MiB. Fetched once, for

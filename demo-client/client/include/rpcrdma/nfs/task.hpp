@@ -83,7 +83,8 @@ class Group {
   std::exception_ptr thrown_;
 };
 
-/// A bounded number of permits. Destroying a Permit frees it for another coroutine. Must outlive its Permit objects.
+/// A bounded number of permits. Destroying a Permit frees it for another coroutine. Permits must outlive its Permit
+/// objects.
 class Permits {
  public:
   class Permit {

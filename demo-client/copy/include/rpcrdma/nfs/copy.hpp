@@ -3,8 +3,8 @@
 // Copies between local files and the server: files in pieces, with several READs or WRITEs in flight that use
 // registered buffers; trees with several files in flight.
 //
-// Threads: everything runs on the client's thread, except large reads and writes of local files, writes to streams and
-// the checks of what was written, which run on threads that the Copier owns. Ownership: the Copier, the client and the
+// Threads: everything runs on the client's thread, with exceptions. Large reads and writes of local files, writes to
+// streams and checks for write errors run on threads that the Copier owns. Ownership: the Copier, the client and the
 // observer must outlive the Copier's operations.
 #include <boost/asio/thread_pool.hpp>
 #include <string_view>
@@ -22,8 +22,8 @@ class CopyObserver {
   virtual void on_file_done() = 0;
   /// An earlier transfer copied `bytes` of the bytes that on_found() announced.
   virtual void on_kept([[maybe_unused]] std::uint64_t bytes) {}
-  /// Called before a failure is reported (by on_problem() or as the result), if the incomplete copy stays marked and
-  /// write-protected, so that it can be resumed.
+  /// Called after a failure if the incomplete copy stays marked and write-protected and can be resumed. The failure is
+  /// reported afterwards, by on_problem() or as the result.
   virtual void on_unfinished() {}
   /// `path` (relative to the tree's root) was not copied, or only in part; the copy continues.
   virtual void on_problem(std::string_view path, const error_code& why) = 0;
@@ -38,7 +38,7 @@ struct CopyOptions {
   std::size_t files = 16;    ///< files of a tree in flight
   std::size_t walkers = 8;   ///< subdirectories of a tree copied concurrently
   /// Marks large files while they are copied, so that an interrupted copy can be resumed; resumes such copies. In a
-  /// tree, skips files that are complete (same size and time; to a server, also the same mode).
+  /// tree, skips a file whose copy has the same size and mtime and, in an upload, the same mode.
   bool resume = false;
   /// A transfer resumes at a multiple of this: all bytes before a multiple are committed before any byte after it is
   /// transferred.
@@ -74,8 +74,7 @@ class Copier {
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
   /// Removes the contents of `directory`, until the first failure. It is no failure if an entry or a directory no
-  /// longer exists. NFS3ERR_STALE for `directory` can also mean that the export is gone; then the caller fails to
-  /// remove the name of `directory`.
+  /// longer exists. Also succeeds if the whole export is gone; the caller then fails to remove the name of `directory`.
   static Task<void> remove_below(Client& client, FileHandle directory);
 
   // State shared by the operations, which are implemented in separate source files.

@@ -40,8 +40,8 @@ Result<void> check_written(int fd);
 /// Sets mode and times of an open file or directory, if `attributes` has them.
 Result<void> set_attributes(const Fd& file, const SetAttributes& attributes);
 
-/// Removes a file after a copy that failed before its first byte: `name` in an open directory (or a path, with
-/// AT_FDCWD), if it is still the file `made` and empty.
+/// Removes `name` after a copy that failed before its first byte, if `name` is still the file `made` and is empty.
+/// `directory` is an open directory or, if `name` is a path, AT_FDCWD.
 void take_back(int directory, const std::string& name, const Fd& made) noexcept;
 
 /// An entry of a local directory.

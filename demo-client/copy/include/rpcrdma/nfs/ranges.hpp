@@ -17,8 +17,8 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// Divides a file into ranges until the caller finds its end, as the length may differ from the one seen before: first
-/// the expected part, then ranges of growing length. No range crosses a multiple of `stride`.
+/// Divides a file into ranges: first the expected part, then ranges of growing length, until the caller finds the end
+/// of the file. No range crosses a multiple of `stride`.
 class FileWalk {
  public:
   /// next() returns the part from `start` to `expected_end` first; then `piece` bytes, twice as many, and so on up to
