@@ -63,8 +63,8 @@ error_code write_secret(const std::filesystem::path& file) {
   return failed == 0 ? error_code() : error_of(failed);
 }
 
-/// Makes the missing directories of `path`, which other users cannot change, whatever the umask is. A failure is
-/// detected when the directory below them is made.
+/// Makes the missing directories of `path`; other users cannot change them, whatever the umask is. Ignores failures:
+/// the caller then fails to make the directory below.
 void make_parents(const std::filesystem::path& path) {
   std::filesystem::path made;
   for (const auto& component : path) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A filter that permits the system calls of the server, the C library, LMDB and rdma-core. Any other call fails with
-// ENOSYS (mode `log` only logs it), as on an older kernel: the C library then uses an older call (clone() instead of
-// clone3()), and an unexpected call does not end the server.
+// ENOSYS, as on an older kernel: the C library then uses an older call (clone() instead of clone3()), and an unexpected
+// call does not end the server. In mode `log`, other calls are only logged.
 #include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>

@@ -125,8 +125,8 @@ COMMIT3res commit(const Request<nfs3::Commit>& request) {
   COMMIT3res result = failed<nfs3::Commit>(flushed.status);
   result.COMMIT3res_u.resok.file_wcc = to_wire(flushed.wcc, request.fsid());
   if (flushed.status != Status::ok) return result;
-  // Read after the flush: if the data of an earlier WRITE is lost, the verifier differs from the one that this WRITE
-  // returned.
+  // Read after the flush: if the data of an earlier WRITE is lost, the verifier differs from the one in the reply to
+  // that WRITE.
   const Verifier verifier = request.fs().write_verifier();
   std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());
   return result;

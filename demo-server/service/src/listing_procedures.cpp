@@ -24,9 +24,9 @@ constexpr std::uint32_t kFollows = 4;
 std::uint32_t limit_of(const READDIR3args& args) noexcept { return std::min(args.count, kMaxListing); }
 std::uint32_t limit_of(const READDIRPLUS3args& args) noexcept { return std::min(args.maxcount, kMaxListing); }
 
-/// The size of the buffer for the entries of a reply of `limit` bytes. Entries take more room in memory than in the
-/// reply: for READDIR up to 8 bytes more each; for READDIRPLUS at most twice the size, unless attributes and handles
-/// are missing.
+/// The size of the buffer for the entries of a reply of `limit` bytes. An entry takes more room in memory than in the
+/// reply: for READDIR up to 8 bytes more; for READDIRPLUS at most twice as much, unless its attributes or its
+/// handle are missing.
 constexpr std::uint32_t room_for(std::uint32_t limit) noexcept { return 2 * limit; }
 static_assert(sizeof(entryplus3) <= room_for(kAround + kFollows + kEntry + 4 + 4), "the first entry always has room");
 

@@ -45,10 +45,10 @@ class NfsService::Procedures {
     else
       job(codec_);
   }
-  /// A job that answers `call` by work(call, transfer, codec) or, if `work` throws before it answers, by an error:
-  /// NFS3ERR_JUKEBOX if memory runs out (not for SYMLINK), else NFS3ERR_SERVERFAULT. The transfer belongs to the event
-  /// loop, and any answer returns it; an exception would destroy it on the I/O thread. A call without a transfer (on())
-  /// is answered by SYSTEM_ERR instead, when its job is destroyed.
+  /// A job that answers `call` by work(call, transfer, codec). If `work` throws before it answers, the job answers
+  /// NFS3ERR_SERVERFAULT, or NFS3ERR_JUKEBOX if memory ran out in a call other than SYMLINK. The transfer belongs to
+  /// the event loop, and any answer returns it; an exception would destroy it on the I/O thread. A call without a
+  /// transfer (on()) is answered by SYSTEM_ERR instead, when its job is destroyed.
   template <rpc::Procedure P, class Work>
   static auto answering(rpc::ServerCall<P> call, TransferPtr transfer, Work work) {
     return [call = std::move(call), transfer = std::move(transfer), work](const HandleCodec& codec) mutable {

@@ -12,7 +12,7 @@ namespace rpcrdma::nfsd {
 /// zeros. Not synchronized.
 class FileData {
  public:
-  /// Adds its number of pages to `total`, which counts the pages of all files. `store` and `total` must outlive it.
+  /// Counts its pages in `total`, which is shared by all files. `store` and `total` must outlive this object.
   FileData(PageStore& store, std::uint64_t& total) noexcept : store_(&store), total_(&total) {}
   ~FileData() { *total_ -= pages_; }
   FileData(const FileData&) = delete;

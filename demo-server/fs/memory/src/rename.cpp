@@ -16,7 +16,7 @@ Status MemoryFileSystem::check_replace(const MemoryNode& moved, const MemoryNode
   return target.is_directory() && !target.directory.empty() ? Status::notempty : Status::ok;
 }
 
-/// Moving a directory to another parent changes the directory itself, namely its "..".
+/// Checks permissions. A directory that moves to another parent must be writable, because its ".." changes.
 Status MemoryFileSystem::check_move(const Caller& caller, const MemoryNode& from, const MemoryNode& to,
                                     const MemoryNode& moved, std::optional<std::uint64_t> old) {
   if (const Status s = check_removal(caller, from, moved); s != Status::ok) return s;

@@ -36,8 +36,8 @@ bool get_capabilities(Capabilities& out) noexcept {
 }
 
 /// Sets or clears CAP_SYS_RESOURCE, which lets a thread exceed quotas and use the space reserved for root: only calls
-/// of root may do so. Unlike the capabilities over files, it does not change with the uid. Setting it has no effect
-/// unless the server is permitted to have it.
+/// of root may do so. A change of the uid does not change this capability, unlike those over files. Setting it has no
+/// effect unless the server is permitted to have it.
 bool override_quotas(bool wanted) noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.overrides == wanted) return true;

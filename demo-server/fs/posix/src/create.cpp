@@ -186,8 +186,8 @@ Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, 
 
 Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
                                        const CreateHow& how) const {
-  // An EXCLUSIVE request makes an unnamed file first. If the caller has no right to do so, the request must still
-  // succeed with a file that exists.
+  // create_exclusive() first makes an unnamed file. Even a caller without the right to do this must learn that the name
+  // exists: a repeated request then succeeds with the existing file.
   if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
   Status bad = check_times(how.attributes);
   if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;
@@ -224,9 +224,9 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   return made;
 }
 
-/// If the file system has unnamed files, sets the verifier before the name appears. If the server crashed after the
-/// name appeared but before the verifier was set, it would not recognize a repeated request. RFC 1813 section 3.3.8:
-/// the verifier is on stable storage before the reply.
+/// If the file system has unnamed files, sets the verifier before the name appears: a crash between a name and its
+/// verifier would keep the server from recognizing a repeated request. RFC 1813 section 3.3.8: the verifier is on
+/// stable storage before the reply.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller& caller, const Node& directory,
                                                                    std::string_view name, const Verifier& verifier,
                                                                    Unsettled& unsettled) const {

@@ -32,8 +32,8 @@ PosixFileSystem::Watched PosixFileSystem::watch(const NodeStat& stat) {
   return watched;
 }
 
-/// Writes an object to the disk. An object that cannot be opened (a symbolic link), or only with side effects (a FIFO,
-/// a device), is written together with all other changes.
+/// Writes an object to the disk. Uses flush_all() for an object that cannot be opened (a symbolic link), or only with
+/// side effects (a FIFO, a device).
 Status PosixFileSystem::flush(const NodeFd& fd, FileType type, Watched watched, bool for_data) {
   const bool directory = type == FileType::directory;
   if (!directory && type != FileType::regular) return flush_all();

@@ -192,8 +192,8 @@ class PosixFileSystem final : public FileSystem {
                                const SetAttributes& rest) const;
   StatusOr<Found> finish_new(const Caller& caller, const Node& directory, std::string_view name,
                              const SetAttributes& attributes, bool exclusive, Unsettled& unsettled) const;
-  /// Checks that the name is free, as far as the caller may see (else Status::exist, Status::acces). As in open(2) and
-  /// mkdir(2), this comes before all other reasons to refuse a new object.
+  /// Looks the name up as the caller: Status::ok if the name is free, Status::exist if it is taken, else the error. As
+  /// in open(2) and mkdir(2), this comes before all other reasons to refuse a new object.
   Status check_free(const Caller& caller, const Node& directory, std::string_view name) const;
   Status check_new_file(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how) const;
   StatusOr<Found> open_existing(const Caller& caller, const Node& directory, std::string_view name,

@@ -24,7 +24,7 @@ union KernelHandle {
 
 /// The inode number in a kernel handle of ext4, XFS, btrfs or tmpfs; nothing for other handles.
 std::optional<std::uint64_t> number_in(const struct file_handle& handle) noexcept {
-  constexpr int kNumberAndGeneration = 1;  // FILEID_INO32_GEN; tmpfs uses it for 64 bits, with the generation in front
+  constexpr int kNumberAndGeneration = 1;  // FILEID_INO32_GEN; in tmpfs, a 64-bit number after the generation
   constexpr int kBtrfs = 0x4d;             // FILEID_BTRFS_WITHOUT_PARENT
   constexpr int kXfs = 0x81;               // FILEID_INO32_GEN with XFS_FILEID_TYPE_64FLAG
   constexpr unsigned kShort = 8;

@@ -10,7 +10,7 @@ namespace rpcrdma::nfsd {
 /// their layer. Each btrfs subvolume has its own numbers, too.
 struct ObjectId {
   std::uint64_t number = 0;
-  std::uint64_t device = 0;  ///< 0 in a handle: the device of the exported directory, which may change at a restart
+  std::uint64_t device = 0;  ///< in a handle, 0 is the device of the exported directory, which may change at a restart
   friend bool operator==(const ObjectId&, const ObjectId&) = default;
 };
 struct ObjectIdHash {

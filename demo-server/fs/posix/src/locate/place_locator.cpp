@@ -108,10 +108,10 @@ class PlaceLocator final : public Locator {
   }
 
   /// An overlay copies an object to its upper layer before the first change, and with it the directories above that it
-  /// has not copied yet. A copy has another birth time, which this function stores. It relies on the inode numbers: a
-  /// new directory with the number of a copied one would exist only in the upper layer, so it could not hold an object
-  /// of a lower layer, unless an overlay with redirect_dir moved that object there. If the layers are on different file
-  /// systems, a copy has another number too; the object is then stale until it is looked up.
+  /// has not copied yet. A copy has another birth time, which this function stores. A directory above counts as a copy
+  /// if it has the known number and another birth time. A new directory with that number would exist only in the upper
+  /// layer: it could hold the object only if an overlay with redirect_dir moved the object there. If the layers are on
+  /// different file systems, a copy has another number too; the object is then stale until it is looked up.
   void changed(const NodeStat& before, const NodeStat& now) override {
     if (!is_overlay_ || before.birth == now.birth || id_of(before) != id_of(now)) return;
     const std::lock_guard lock(mutex_);

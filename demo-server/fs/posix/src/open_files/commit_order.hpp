@@ -14,9 +14,9 @@ bool commits_in_order(int directory) noexcept;
 /// not possible.
 Status commit_changes(int directory) noexcept;
 
-/// True if fsync omits inodes. Without a journal (ext2 to ext4), fsync of Linux before 6.18 writes the inode if its
-/// attributes have been set. It omits the inode of a new object, of an object whose link count has changed, and of a
-/// directory that has grown (seen with 6.1).
+/// True if fsync omits some changed inodes: on ext2 to ext4 without a journal, before Linux 6.18 (seen with 6.1). These
+/// are the inodes of new objects, of objects whose link count has changed, and of directories that have grown. Setting
+/// an attribute makes fsync write the inode.
 bool forgets_inodes(int directory) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -42,8 +42,8 @@ Checked<ExportSpec> parse_export(std::string_view text);
 /// Sets one option that follows the name: ro, allow=CIDR and so on.
 Checked<void> set_export_option(std::string_view word, ExportSpec& spec);
 
-/// Names an unnamed export after its directory, and removes final slashes from the name. Refuses a wrong name, a memory
-/// export without a name, another export without a directory, and a size for an export that is not in memory.
+/// Names an unnamed export after its directory, and removes final slashes from the name. Refuses an invalid name,
+/// a memory export without a name, and any other export without a directory or with a size.
 Checked<void> complete_export(ExportSpec& spec);
 
 /// Parses a number of bytes: digits, then optionally K, M, G or T (powers of 1024). Returns nothing for other text and

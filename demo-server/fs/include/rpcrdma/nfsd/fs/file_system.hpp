@@ -20,7 +20,7 @@ struct AccessResult {
   std::optional<Attributes> attributes;
   std::uint32_t granted = 0;  ///< bits that namespace access defines
 };
-/// Result of LOOKUP (sets only `directory.after`), CREATE, MKDIR, SYMLINK, MKNOD.
+/// Result of LOOKUP, CREATE, MKDIR, SYMLINK and MKNOD. LOOKUP does not set `directory.before`.
 struct NodeResult {
   Status status = Status::ok;
   NodeKey node;
@@ -104,9 +104,9 @@ struct Limits {
 
 class PagedData;
 
-/// A tree of files. Several threads may call the methods concurrently. If blocking() returns true, those that stand for
-/// a procedure may block, except NAME_at_once. Implementations check names: one component, and the special names as RFC
-/// 1813 requires for each procedure.
+/// A tree of files. Several threads may call the methods concurrently. If blocking() returns true, the methods that
+/// stand for a procedure may block, but not NAME_at_once. Implementations check that each name is one component, and
+/// treat "." and ".." as RFC 1813 requires for the procedure.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -123,7 +123,7 @@ class FileSystem {
   virtual void tidy() {}
 
   // A method named NAME_at_once gives the same answer as NAME, but never blocks: it returns nothing if it needs data
-  // that is not in memory. If blocking() returns true, a thread that must not block calls NAME_at_once.
+  // that is not in memory. If blocking() returns true, a thread that must not block calls only NAME_at_once.
 
   virtual AttributesResult attributes(const NodeKey& node) = 0;
   virtual std::optional<AttributesResult> attributes_at_once(const NodeKey&) { return std::nullopt; }

@@ -17,8 +17,8 @@ inline sigset_t block_external_signals() noexcept {
 
 /// While this object exists, its thread blocks the signals of block_external_signals(); threads that this thread
 /// creates meanwhile block them for as long as they live. Use it to create threads that may hang in a system call: the
-/// kernel delivers a signal to one thread, and a signal to a thread that hangs would wait. A new thread that blocked
-/// signals itself could receive a signal before it blocks them.
+/// kernel delivers a signal to one thread, and a signal to a thread that hangs would wait. If the new thread blocked
+/// them itself, it could receive a signal before.
 class ExternalSignalsBlocked {
  public:
   ExternalSignalsBlocked() noexcept = default;

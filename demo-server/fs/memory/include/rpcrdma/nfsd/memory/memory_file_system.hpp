@@ -13,8 +13,8 @@ struct MemoryOptions {
   std::size_t max_nodes = std::size_t{1} << 20;
   /// Limit in bytes for objects, names and link targets.
   std::uint64_t max_metadata = std::uint64_t{1} << 30;
-  /// Limit in bytes for file data (in whole pages), objects, names and link targets together. The store may have fewer
-  /// pages.
+  /// Limit in bytes for file data (in whole pages), objects, names and link targets together. The PageStore may
+  /// have fewer pages.
   std::uint64_t max_octets = std::numeric_limits<std::uint64_t>::max();
 };
 

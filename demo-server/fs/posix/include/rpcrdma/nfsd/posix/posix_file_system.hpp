@@ -11,8 +11,8 @@ namespace rpcrdma::nfsd {
 
 struct PosixOptions {
   std::filesystem::path root;
-  /// The file that stores the place (directory and name) of each object where kernel file handles do not suffice; if
-  /// empty, places are kept in memory.
+  /// Where kernel file handles do not suffice, the place (directory and name) of each object is stored in this file or,
+  /// if its path is empty, in memory.
   std::filesystem::path hint_file;
   std::size_t max_hints = std::size_t{1} << 20;  ///< objects whose places are kept
   std::size_t max_descriptors = 512;             ///< files kept open for data
@@ -32,9 +32,9 @@ Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& o
 /// serves all callers with its own identity.
 bool serves_as_callers();
 
-/// From now on, the calling thread may keep the identity of its last caller after a change of names, which spares it
-/// system calls if the next change is made for the same caller. For threads that run operations of file systems and
-/// nothing else that depends on their identity.
+/// From now on, the calling thread may keep the identity of its last caller after a change of names. This spares it
+/// system calls if the next change is for the same caller. For threads that run operations of file systems and nothing
+/// else that depends on their identity.
 void keep_identities() noexcept;
 
 }  // namespace rpcrdma::nfsd
