@@ -18,8 +18,8 @@ std::string_view type_text(nfs::FileType type) noexcept;
 std::string list_time(nfs::Time time, std::time_t now);
 /// "2026-03-05 14:02:11.123456789 +0100"
 std::string full_time(nfs::Time time);
-/// If `terminal`, escapes control characters (U+0080 to U+009F included) and invalid UTF-8 as \n, \t, \x1b and so on,
-/// and '\' as '\\', so that no name can move the cursor or span two lines. Otherwise returns `name` unchanged.
+/// If `terminal` is false, returns `name` unchanged. On a terminal, a name must not move the cursor or span two lines:
+/// escapes control characters (U+0080 to U+009F included) and invalid UTF-8 as \n, \t, \x1b and so on, and '\' as '\\'.
 std::string printable(std::string_view name, bool terminal);
 
 /// Widths of the columns of ls -l over all lines.

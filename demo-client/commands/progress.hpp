@@ -18,8 +18,7 @@ std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t
 /// The summary of a transfer in one line; MB are millions of bytes. An earlier transfer copied `kept` bytes.
 std::string summary_line(std::uint64_t files, std::uint64_t moved, std::uint64_t kept, double seconds);
 
-/// Counts the files and bytes of a transfer, and draws the bar on standard error a few times a second if standard error
-/// is a terminal.
+/// Counts the files and bytes of a transfer. If standard error is a terminal, draws the bar there a few times a second.
 class Progress {
  public:
   Progress();

@@ -27,8 +27,8 @@ class TransferObserver final : public nfs::CopyObserver {
   void on_problem(std::string_view path, const error_code& why) override {
     report_.fail(path.empty() ? base_ : base_ + '/' + std::string(path), why);
   }
-  /// The summary line "3 files, 4096 bytes, 12.3 MB/s"; bytes transferred before are given separately. Ends the line of
-  /// the bar first.
+  /// Ends the line of the bar; returns the summary "3 files, 4096 bytes, 12.3 MB/s". Bytes that an earlier transfer
+  /// copied are given separately.
   std::string summary() {
     progress_.finish();
     return progress_.summary();

@@ -24,7 +24,7 @@ class Upload {
         from_(from),
         to_(to),
         piece_(shared.limits.write_size),
-        // Reading one byte more than expected finds the end; files of /proc have data but no size.
+        // One byte more than `size` finds the end. Files of /proc have data but no size, so this reads up to 16 KiB.
         walk_(start, std::max<std::uint64_t>(size + 1, std::min(piece_, 16384u)), shared.options.stride, piece_),
         is_small_(size <= piece_) {}
 

@@ -28,7 +28,7 @@ std::size_t memory_budget() {
   return static_cast<std::size_t>(pages) * static_cast<std::size_t>(size) / 2;
 }
 
-/// Idle threads cost little; as many calls as there are threads can share an fsync.
+/// Many: idle threads cost little, and each thread adds a call that can share an fsync.
 unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(), 16u, 64u); }
 /// Includes threads that a file system blocks.
 constexpr unsigned kMostIoThreads = 256;

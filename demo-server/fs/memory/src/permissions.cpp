@@ -52,8 +52,8 @@ void MemoryFileSystem::strip_group(const Caller& caller, Attributes& a) noexcept
 }
 
 /// Clears the set-id bits of a program that has been changed or given away: it must no longer run as its owner. If the
-/// group has no right to execute the file, the set-group-id bit means mandatory locking, and stays if root or a member
-/// of the group makes the change.
+/// group has no right to execute the file, the set-group-id bit means mandatory locking. Such a bit stays if root or a
+/// member of the group makes the change.
 void MemoryFileSystem::strip_set_ids(const Caller& caller, Attributes& a) noexcept {
   a.mode &= ~mode::kSetUid;
   if ((a.mode & mode::kGroupExecute) != 0)

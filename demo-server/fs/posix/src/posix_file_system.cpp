@@ -28,9 +28,8 @@ std::uint64_t fresh_verifier() {
 }
 
 /// How many objects to keep open: none unless KeptNodes::usable(), else `most` or an eighth of the limit of
-/// descriptors, whichever is less. Also makes the kernel enlarge the descriptor table of the process now: later, when
-/// several threads use the table, the thread whose open() enlarges it would wait about 10 ms, and an event loop must
-/// not wait.
+/// descriptors, whichever is less. Also makes the kernel enlarge the descriptor table of the process. Once several
+/// threads use the table, an open() that enlarges it takes about 10 ms, and an event loop must not wait so long.
 std::size_t nodes_to_keep(int root, std::size_t most) noexcept {
   rlimit limit{};
   if (!KeptNodes::usable(root) || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -256,8 +255,8 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
 }
 
 /// If an object is kept and is_in_place(), its name is in the kernel's cache, so looking it up does not block. The name
-/// leads to that object if the inode numbers are equal; if they differ, a mount hides the object. An object with only
-/// one name is in its place only if its directory is.
+/// leads to that object if the inode numbers are equal; if they differ, a mount hides the object. If the object
+/// has several names, the directory must be in place as well; for an object with one name this follows.
 std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(const KeptNode& directory,
                                                                               std::string_view name) {
   std::string path = path_below(directory, name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The local side of a copy. Files and directories are accessed by descriptor, so that nothing that appears in a tree
-// during the copy (such as a symbolic link) leads out of the tree.
+// The local side of a copy. Trees are accessed by descriptor: a symbolic link that appears in a tree during the copy
+// does not lead out of the tree.
 //
 // Threads: any thread may use an object, but only one at a time. Errors are those of the system.
 #include <sys/stat.h>

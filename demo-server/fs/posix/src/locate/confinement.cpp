@@ -52,8 +52,8 @@ bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
   return false;
 }
 
-/// Renames during a climb could join the beginning of one path to the end of another. A path that two climbs have found
-/// existed as a whole between them.
+/// Climbs twice, because renames during a climb could join the beginning of one path to the end of another. A path that
+/// two climbs have found existed as a whole between them.
 bool climbs_to(int directory, int root) {
   struct stat s {};
   if (::fstat(root, &s) != 0) return false;

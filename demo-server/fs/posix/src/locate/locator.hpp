@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Converts a NodeKey to a descriptor and back. There are two ways: the kernel's file handles where they are available
-// (open_by_handle_at() needs CAP_DAC_READ_SEARCH and a file system that supports NFS export), else inode numbers with
-// remembered places. A place is a directory and a name in it.
+// Converts a NodeKey to a descriptor and back: by the kernel's file handles where possible, else by inode numbers with
+// remembered places. For handles, open_by_handle_at() needs CAP_DAC_READ_SEARCH and a file system that supports NFS
+// export. A place is a directory and a name in it.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -19,8 +19,8 @@ class Locator {
  public:
   virtual ~Locator() = default;
 
-  /// O_PATH descriptor of the object. Status::stale if the object is gone or outside the exported tree (not checked for
-  /// an object with several names); Status::badhandle if this locator cannot have made the key.
+  /// O_PATH descriptor of the object. Status::stale if the object is gone or outside the exported tree. The tree is not
+  /// checked for an object with several names. Status::badhandle if this locator cannot have made the key.
   virtual StatusOr<Fd> open(const NodeKey& key) = 0;
   /// The key of an object that has just been found as `name` in the directory `parent`. Without a name, remembers no
   /// place.

@@ -9,9 +9,9 @@ namespace rpcrdma::nfsd {
 /// which this is not known.
 bool commits_in_order(int directory) noexcept;
 
-/// Requires commits_in_order(). Writes all changes of names and attributes made so far to the disk, and no more data
-/// than the journal itself waits for (newly allocated blocks, on ext4 with data=ordered). Status::notsupp if that is
-/// not possible.
+/// Requires commits_in_order(). Writes all changes of names and attributes made so far to the disk. Writes only the
+/// data that the journal itself waits for: newly allocated blocks, on ext4 with data=ordered. Status::notsupp if this
+/// is not possible.
 Status commit_changes(int directory) noexcept;
 
 /// True if fsync omits some changed inodes: on ext2 to ext4 without a journal, before Linux 6.18 (seen with 6.1). These

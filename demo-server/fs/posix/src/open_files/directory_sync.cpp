@@ -2,7 +2,7 @@
 // Operation: runs of fsync, one at a time. A caller waits for the first run that begins after its call, because a run
 // in progress may have missed the caller's change; the first caller that finds no run in progress runs fsync for all.
 // Error handling: the kernel reports an error once to each descriptor. A caller reads the count of failures before its
-// change, and compares it afterwards, so it notices a failed run even if that run did not cover the change.
+// change, and compares it afterwards. It thus notices every failed run, even one that did not cover its change.
 #include "directory_sync.hpp"
 
 #include <fcntl.h>

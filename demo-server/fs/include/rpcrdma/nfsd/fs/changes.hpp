@@ -7,8 +7,8 @@ namespace rpcrdma::nfsd {
 /// Status::inval if a time is invalid. Used for new objects and for SETATTR.
 Status check_times(const SetAttributes& changes) noexcept;
 
-/// Checks a SETATTR of an object of type `type`: times must be valid (else Status::inval), and only a regular file may
-/// be given a size (else Status::isdir for a directory, Status::inval for other types).
+/// Checks a SETATTR of an object of type `type`. Status::inval if a time is invalid. Only a regular file may be given a
+/// size: else Status::isdir for a directory, Status::inval for other types.
 Status check_changes(const SetAttributes& changes, FileType type) noexcept;
 
 /// `changes` without the attributes that objects of `type` do not use: the mode of a symbolic link. Like Linux's

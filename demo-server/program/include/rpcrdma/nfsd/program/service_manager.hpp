@@ -10,8 +10,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// Does nothing without a service manager. Any thread may call it. If the service manager's queue is full, ready()
-/// waits; any other message is lost.
+/// Does nothing without a service manager. Any thread may call its functions. If the service manager's queue is
+/// full, ready() waits; any other message is lost.
 class ServiceManager {
  public:
   /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.

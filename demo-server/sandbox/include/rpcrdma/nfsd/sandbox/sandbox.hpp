@@ -26,7 +26,8 @@ std::optional<SandboxMode> parse_sandbox_mode(std::string_view word) noexcept;
 struct SandboxNeeds {
   bool devices = false;                  ///< to make block and character devices
   std::vector<std::uint16_t> tcp_ports;  ///< to bind; 0 stands for every free port
-  /// For `strict`, in addition to the files that the server's libraries read. Paths that do not exist are ignored.
+  /// Used in mode `strict` only. The files that the server's libraries read need not be listed. Paths that do not exist
+  /// are ignored.
   std::vector<std::filesystem::path> readable;  ///< to read, with all that is below them
   std::vector<std::filesystem::path> writable;  ///< to read and to change
 };

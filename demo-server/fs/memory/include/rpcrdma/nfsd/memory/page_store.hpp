@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Pages for file data in memory, cut from slabs that a fabric can register whole. A page is shared by the file that
-// holds it and the replies that send it, and returns to the store when the last reference is released.
+// Pages for file data in memory, cut from slabs that a fabric can register whole. The file that holds a page and
+// the replies that send the page share it. The page returns to the store when the last reference is released.
 #include <array>
 #include <atomic>
 #include <boost/container/small_vector.hpp>
