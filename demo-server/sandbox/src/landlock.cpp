@@ -106,8 +106,8 @@ class Ruleset {
 };
 
 /// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the verbs plug-in and its libraries,
-/// and using devices. Names the directory of the RDMA devices, not single ones, because a device may come back under
-/// another name.
+/// and using devices. Names the directory of the RDMA devices, not single devices, because a device may come back
+/// under another name.
 void allow_libraries(Ruleset& rules) {
   for (const char* path : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime",
                            "/etc/netconfig", "/etc/libibverbs.d", "/etc/rdma", "/etc/ssl/openssl.cnf"})

@@ -11,7 +11,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// If `failed` is an error: a refusal in `strict` mode; in other modes only logs it.
+/// Returns a refusal if `failed` is an error and the mode is `strict`. In other modes only logs the error.
 Checked<void> judge(SandboxMode mode, const Log& log, std::string_view part, error_code failed) {
   if (!failed) return {};
   if (mode == SandboxMode::strict) return Refusal{fmt::format("--sandbox strict: {}: {}", part, failed.message())};

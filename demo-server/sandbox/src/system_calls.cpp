@@ -78,7 +78,7 @@ class Filter {
       failed_ = ENOMEM;
       return;
     }
-    // Refuses calls of another ABI, such as those of 32-bit programs; by default they end the process.
+    // Refuses calls of another ABI, such as those of 32-bit programs; without this setting they would end the process.
     note(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, refuse_));
     note(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2));  // binary search
     // Disables the mitigation of speculative store bypass, which slows down memory accesses on kernels before 5.16. The

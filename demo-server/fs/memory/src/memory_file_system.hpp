@@ -72,7 +72,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   StatusOr<MemoryNode*> find_file(const NodeKey& key);
   /// The attributes of an object, whatever its type: for the reply to a request that requires another type.
   std::optional<Attributes> attributes_of(const NodeKey& key);
-  /// Runs `change` on a directory; sets the attributes before and after it in `wcc`.
+  /// Runs `change` on a directory. Sets `wcc` to the attributes of the directory before and after the change.
   template <class Change>
   Status in_directory(const NodeKey& key, Wcc& wcc, Change change) {
     const auto directory = find_directory(key);

@@ -17,9 +17,9 @@ bool can_act_as_others();
 /// user, and without capabilities over files unless the user is root. Null stands for the server itself: the identity
 /// does not change. False if the kernel refused: the thread then acts as the server, and must do nothing for the user.
 ///
-/// The thread keeps this identity until act_as() or act_as_server(), so that a thread that makes several changes for
-/// one user takes it once. Code that needs the server's rights calls act_as_server() first. If this call is missing,
-/// the thread has fewer rights than it needs, never more.
+/// The thread keeps this identity until act_as() or act_as_server(): it takes the identity once for several changes of
+/// one user. Code that needs the server's rights calls act_as_server() first. If this call is missing, the thread has
+/// fewer rights than it needs, never more.
 bool act_as(const Identity* who) noexcept;
 /// Calls act_as_server(), unless keep_identities() lets the thread keep the identity of its last caller.
 void act_as_server_in_time() noexcept;

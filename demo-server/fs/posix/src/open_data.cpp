@@ -69,7 +69,7 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   return opened;
 }
 
-/// If a server without privilege owns the file, a change of the mode does not end its access, as in open_as().
+/// If a server without privilege owns the file, a change of the mode does not end the access, as in open_as().
 bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now) const noexcept {
   if (!acts_ && file.uid == itself_.uid) return now.uid == file.uid;
   return file.granted_under(now);

@@ -30,9 +30,9 @@ struct NodeStat {
 };
 /// Attributes of an open descriptor, O_PATH included.
 StatusOr<NodeStat> stat_fd(int fd) noexcept;
-/// Attributes of `name` in `directory`, which may be the name of a symbolic link. Status::acces if another mount begins
-/// there; Status::notsupp if the kernel (before 5.8) does not tell whether one does. `flags`: additional flags of
-/// statx(2).
+/// Attributes of the entry `name` of `directory`; does not follow a symbolic link. Status::acces if another mount
+/// begins there; Status::notsupp if the kernel (before 5.8) does not tell whether one does. `flags`: additional flags
+/// of statx(2).
 StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noexcept;
 inline bool is_directory(const NodeStat& s) noexcept { return s.attributes.type == FileType::directory; }
 inline ObjectId id_of(const NodeStat& s) noexcept { return {s.attributes.fileid, s.device}; }

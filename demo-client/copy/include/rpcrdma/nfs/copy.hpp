@@ -49,7 +49,7 @@ class Copier {
  public:
   Copier(Client& client, CopyObserver& observer, Limits limits, CopyOptions options = {});
 
-  /// Fills the file `to` from a local one, from `start` on; `size` is the length seen before, which may have changed. A
+  /// Fills the file `to` from a local one, from `start` on. `size` is the length seen before; it may have changed. A
   /// file larger than one WRITE is written UNSTABLE and committed; data that a restarting server lost is written again.
   Task<void> upload(const Fd& from, std::uint64_t size, FileHandle to, std::uint64_t start = 0);
   Task<void> download(FileHandle from, std::uint64_t size, const Fd& to, std::uint64_t start = 0);
@@ -65,8 +65,8 @@ class Copier {
   /// Writes a file in order to the descriptor `to`, such as a pipe or a terminal.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
 
-  /// Copies the directory `from` to the directory `name` in `to`, which is created if it does not exist; without a
-  /// name, copies the contents of `from` into `to`. Overwrites existing files and merges directories. Keeps permission
+  /// Copies the directory `from` to `name` in `to`; creates the directory `name` if it does not exist. If `name` is
+  /// empty, copies the contents of `from` into `to`. Overwrites existing files and merges directories. Keeps permission
   /// bits and times, but not set-id bits; copies symbolic links as links; reports other kinds of files as problems. The
   /// result is an error only if it prevents the copy of all further files, such as a lost connection.
   Task<void> upload_tree(LocalDirectory from, FileHandle to, std::string name);

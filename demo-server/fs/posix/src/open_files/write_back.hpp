@@ -14,8 +14,8 @@ namespace rpcrdma::nfsd {
 
 struct OpenFile;
 
-/// Synchronizes one file for all callers that have it open. The kernel reports lost data by one fsync(2) of each open
-/// descriptor, and a lost inode by only one fsync(2) in all. This class reports both to every caller whose changes were
+/// Synchronizes one file for all callers that have it open. If data is lost, one fsync(2) of each open descriptor
+/// fails; if an inode is lost, only one fsync(2) in all. This class reports both to every caller whose changes were
 /// lost. Synchronized; allocates nothing.
 class WriteBack {
  public:

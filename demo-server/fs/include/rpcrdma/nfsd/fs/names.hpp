@@ -11,8 +11,8 @@ inline constexpr std::size_t kMaxName = 255;
 /// Longest target of a symbolic link, in bytes (PATH_MAX of Linux, without its NUL).
 inline constexpr std::size_t kMaxTarget = 4095;
 
-/// Checks that a directory could hold `name`: one component, not empty, without '/' or NUL (else Status::acces), of at
-/// most 255 bytes (else Status::nametoolong). Accepts "." and "..".
+/// Checks that a directory could hold `name`. Status::acces if `name` is empty or contains '/' or NUL,
+/// Status::nametoolong if it is longer than kMaxName. Accepts "." and "..".
 Status check_component(std::string_view name) noexcept;
 inline bool is_dot(std::string_view name) noexcept { return name == "."; }
 inline bool is_dot_dot(std::string_view name) noexcept { return name == ".."; }
