@@ -121,7 +121,9 @@ void Client::State::end_drain() {
 /// Cancels the calls in progress. They complete after this function has returned.
 void Client::State::shut() {
   closed = true;
+  // co_spawn() posts a handler that uses the signal later: the next handler keeps the State until then.
   opening.emit(asio::cancellation_type::terminal);
+  asio::post(context, [self = shared_from_this()] {});
   calls.reset();
   link.close();
   // No further reverse call reaches a handler; those that have begun may still be answered.

@@ -77,6 +77,22 @@ TEST_P(Lifetimes, EndACloseThatWaitsForCalls) {
   EXPECT_EQ(closed, 2);
 }
 
+TEST_P(Lifetimes, EndAfterEachStepOfTheirFirstCall) {
+  bool completed = false;
+  for (int steps = 0; !completed; ++steps) {
+    asio::io_context context;
+    std::optional<Client> client(std::in_place, context, server());
+    int results = 0;
+    client->call<hello::Null>({}, [&](error_code, const auto&) { ++results; });
+    for (int step = 0; step < steps && results == 0; ++step) context.run_one();
+    completed = results != 0;
+    client.reset();
+    context.restart();
+    context.run();
+    EXPECT_EQ(results, 1);
+  }
+}
+
 TEST_P(Lifetimes, EndACloseOfTheConnection) {
   asio::io_context context;
   std::optional<Client> client(std::in_place, context, server());
