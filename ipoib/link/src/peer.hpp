@@ -46,7 +46,7 @@ class Peer final : public ConnectionEvents {
 
   Backoff backoff;
   Clock::time_point retry_at{};           ///< the earliest time of the next attempt to connect
-  boost::asio::steady_timer retry_timer;  ///< runs before a second request, while packets wait
+  boost::asio::steady_timer retry_timer;  ///< until the connection is requested once more, if packets wait
   unsigned rejections = 0;                ///< consecutive rejections
   Patience patience;                      ///< limits the time for which the peer may stop the device
   bool stalled = false;                   ///< the peer has had no room for too long: packets for it are dropped

@@ -10,7 +10,7 @@ start_proxy() {
   proxy=$!
   vm_until $patience grep -q ^ready /run/proxy.out || { cat /run/proxy.err; vm_die 'no rpcrdma-proxy'; }
 }
-# A rule that acts on several messages logs one fault.
+# A rule that acts on several messages logs at most one fault for each direction of a connection.
 faults() { grep -c ' info: fault ' /run/proxy.err; }
 # stop_proxy NAME: stops the proxy, and copies its log to NAME.log.
 stop_proxy() {

@@ -22,7 +22,7 @@ constexpr std::uint32_t kFirstReceives = 4;
 /// The maximum number of outstanding RDMA_ERROR messages, in addition to replies.
 constexpr std::uint32_t kErrorSends = 16;
 
-/// Credits of the forward direction if this side's role is `sender`, else of the reverse direction.
+/// The credits for the calls that a `sender` sends: the calls of the forward direction if this side is a `sender`.
 std::uint32_t credits_of(const ConnectionSetup& setup, Role sender) noexcept {
   return setup.role == sender ? setup.options.credits : setup.options.reverse_credits;
 }

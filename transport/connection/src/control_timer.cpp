@@ -24,9 +24,8 @@ void Control::on_deadline() {
   const auto now = std::chrono::steady_clock::now();
   const bool waits = request_xid_ && !overdue_;
   if (waits && (fence_ ? fence_deadline_ : requests_.front().deadline) <= now) {
-    connection_.log().debug(
-        "REQ_XCHAR timed out: the peer has not answered within {} ms after the program asked for the change",
-        options_.request_timeout.count());
+    connection_.log().debug("REQ_XCHAR timed out: the peer did not answer it within the time limit of {} ms",
+                            options_.request_timeout.count());
     overdue_ = true;
     ++counted_.unanswered;
     to_replace_ = 0;
