@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one posted handler is one turn: it runs the actions of later(), then moves the frames of all queue pairs,
+// Operation: a turn is one posted handler. It runs the actions of later(), then moves the frames of all queue pairs,
 // in order of creation, and then runs their callbacks. Another turn is posted as long as a queue pair has frames to
 // move or callbacks to run.
 // Ownership: the handler holds the core weakly, so that no turn runs after all users of the core are gone.

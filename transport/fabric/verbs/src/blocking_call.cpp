@@ -70,7 +70,7 @@ bool BlockingCalls::begin(const std::shared_ptr<Job>& job) {
 
 void BlockingCalls::work(Job& job) {
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
-  // The destructor also runs when the call is cancelled, as the thread unwinds.
+  // If the call is cancelled, the thread unwinds, and the destructor runs as well.
   struct Rest {
     BlockingCalls& calls;
     Job& job;

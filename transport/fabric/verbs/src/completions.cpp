@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Polls in batches until the queue is empty, and then for the time that the polling policy allows; then arms
-// the queue and polls once more: that poll finds the completions that arrived before the queue was armed. The
-// completion channel announces later completions. The dispatcher runs the callbacks after each poll.
+// Operation. Polls in batches until the queue is empty, and then for the time that the polling policy allows. Then arms
+// the queue, and polls once more for completions that arrived before the queue was armed. The completion channel
+// announces later completions. The dispatcher runs the callbacks after each poll.
 // Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
 // Error handling. The first failed operation determines the reason for the end; finish() flushes the rest.
 #include <array>

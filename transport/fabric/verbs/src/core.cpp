@@ -4,8 +4,8 @@
 // first of them ends the fabric. Only one fabric on the device reads DEVICE_FATAL; it passes the event on to the other
 // fabrics.
 // Ownership. Queue pairs belong to the user, and are listed here until they are quiesced.
-// Error handling. Only make() fails: an object that cannot be released at once is released with the last object that
-// needs it.
+// Error handling. Only make() can fail. An object that cannot be released at once is released with the last object
+// that needs it.
 #include "core.hpp"
 
 #include <boost/asio/post.hpp>

@@ -83,7 +83,7 @@ error_code VerbsQueuePair::connect_in_thread(const rdma_conn_param& wanted) {
   return {};
 }
 
-// A failure counts only if no CM event has ended the state `connecting` before.
+// A failure of rdma_connect is ignored if a CM event has already ended the state `connecting`.
 void VerbsQueuePair::on_connect_returned(error_code failed) {
   connecting_.reset();
   if (failed && advance(Event::connect_failed)) finish(failed);

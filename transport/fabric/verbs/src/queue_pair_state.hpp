@@ -42,7 +42,7 @@ struct QueuePairTransition {
   QueuePairState to;
 };
 
-/// All transitions except those of `end`, which leads from every other state to `ended`.
+/// All transitions except those of the event `end`, which leads to `ended` from every other state.
 inline constexpr auto kQueuePairTransitions = [] {
   using State = QueuePairState;
   using Event = QueuePairEvent;

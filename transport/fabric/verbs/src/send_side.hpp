@@ -14,10 +14,11 @@ namespace rpcrdma::fabric::verbs {
 /// the next submit() posts with one call.
 ///
 /// Every operation has a slot, numbered from 0; the number is the work request's id. A completion of number n also
-/// completes the unsignalled operations before n; with Limits::overtaking, every work request is signalled. An
-/// operation that needs no work request (the invalidation of a window that the peer has invalidated, or that is not on
-/// the device) has a slot as well, so that it completes in order of posting; the work request before it must therefore
-/// be signalled.
+/// completes the unsignalled operations before n; with Limits::overtaking, every work request is signalled.
+///
+/// Some operations need no work request: the invalidation of a window that the peer has invalidated, or that is not on
+/// the device. They have slots as well, so that they complete in order of posting. The work request before such an
+/// operation must be signalled.
 ///
 /// used() counts the slot of an operation with a context until its callback runs: the functions take_...() do not
 /// change the count, and their caller subtracts the slot. All other slots are freed by take_...().
@@ -42,7 +43,7 @@ class SendSide {
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
     Kind kind = Kind::request;
     bool read = false;  ///< an RDMA Read
-    bool done = false;  ///< completed ahead of others, with `status`
+    bool done = false;  ///< set by note_done(): the device has completed the request, with `status`
     error_code status{};
     Registration sink{};  ///< the sink of an RDMA Read, until the Read has completed
   };
@@ -67,9 +68,9 @@ class SendSide {
                               std::uint32_t window = 0);
   /// Undoes the latest append.
   void retract() noexcept;
-  /// After the append of an RDMA Read: `sink` is its sink, and is released with its slot.
+  /// To be called after the append of an RDMA Read: `sink` is its sink, and is released with its slot.
   void set_sink(Registration sink) noexcept;
-  /// After the append of an RDMA Read: the device has at most `depth` Reads in progress.
+  /// To be called after the append of an RDMA Read. Counts it in read_waits() if `depth` Reads are already in progress.
   void note_read(std::uint32_t depth) noexcept;
   /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }

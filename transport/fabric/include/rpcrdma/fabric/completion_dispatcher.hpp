@@ -4,12 +4,12 @@
 //
 // Operation. The provider adds completions, and the start and the end of the connection, as they occur. run() delivers
 // them: on_established first, then completions in order, each batch closed by on_batch_end, and on_disconnected last.
-// The provider either calls run() from its own handlers on the io_context, never from within a call of the user, or has
-// wake() post it.
+// The provider calls run() from its own handlers on the io_context, or has wake() post it. It never calls run() within
+// a call of the user.
 //
 // Ownership. Contexts and events belong to the user. A callback may quiesce the queue pair, but not destroy it; the
-// object that owns the dispatcher therefore outlives run(). Before the callback of a work request runs, its slots are
-// returned to the counter of its queue, so that the callback can post again.
+// object that owns the dispatcher therefore outlives run(). Before the callback of a work request runs,
+// the slots of the work request are free again, so that the callback can post.
 //
 // Error handling. The dispatcher cannot fail; each completion or end carries a status. The ring grows up to the bound
 // given to reserve() and does not shrink: in the steady state nothing allocates.

@@ -16,9 +16,9 @@
 // of deferred_delete.hpp. A callback of a queue pair may destroy a window or a work context of that queue pair. A work
 // context may be destroyed even in its own completion, as nothing refers to it by then.
 //
-// Errors. A posted operation completes exactly once, unless its queue pair is quiesced, in order of posting per queue
-// (sends, writes, reads and invalidations share one queue, receives have another). When the connection ends, the
-// outstanding operations complete, with FabricError::flushed unless the provider knows another error; then
+// Errors. Each posted operation completes exactly once, unless its queue pair is quiesced. Sends, writes, reads and
+// invalidations share one queue, receives have another; a queue completes in order of posting. When the connection
+// ends, the outstanding operations complete, with FabricError::flushed unless the provider knows another error; then
 // on_disconnected runs, once, as the last callback. A fabric whose device is lost ends, with all its connections; its
 // owner opens another fabric (lasting.hpp).
 #include <boost/asio/io_context.hpp>
@@ -55,9 +55,9 @@ struct Capabilities {
   /// True: a peer can access exactly the range of a window. False (rxe and others): it can access the whole memory
   /// region around the window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
-  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (verbs with memory
-  /// windows, because rxe's kernel module would crash): a window that the peer may still invalidate must not be
-  /// invalidated locally.
+  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False: a window that the
+  /// peer may still invalidate must not be invalidated locally. False for verbs with memory windows, because rxe's
+  /// kernel module would crash.
   bool late_invalidation = true;
   /// True: registering memory for one transfer costs less than copying it.
   bool cheap_registration = false;
@@ -150,9 +150,8 @@ struct Completion {
 class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
-  /// True while the range is exposed, and while a frame in transit still names it after the peer has invalidated it. Do
-  /// not reuse the memory while this is true, nor between invalidate() and its completion, when the result may already
-  /// be false.
+  /// True while the range is exposed or a frame in transit still names it. Do not reuse the memory while this is true,
+  /// nor before an invalidate() of the window has completed: this may be false earlier.
   virtual bool bound() const noexcept = 0;
   /// The segment to advertise to the peer. Valid from one bind until the next.
   virtual Segment segment() const noexcept = 0;
@@ -278,8 +277,8 @@ class RPCRDMA_EXPORT QueuePair {
 
   /// Passes all posted work to the wire, many work requests at a time.
   virtual void submit() = 0;
-  /// Ends the connection in an orderly way, after all posted work has been sent; before the connection is
-  /// established, ends it as abort() does. on_disconnected follows.
+  /// Ends the connection in an orderly way after all posted work has been sent. If the connection is not established
+  /// yet, does what abort() does. on_disconnected follows.
   virtual void disconnect() = 0;
   /// Ends the connection immediately. on_disconnected follows.
   virtual void abort() = 0;

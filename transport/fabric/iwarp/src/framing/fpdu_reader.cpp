@@ -34,7 +34,7 @@ FpduReader::Plan FpduReader::plan() noexcept {
   return out;
 }
 
-/// Whether reads stop where a large payload may begin: one is expected, and the stream has no markers.
+/// Whether reads stop where a large payload may begin: true if one is expected and the stream has no markers.
 bool FpduReader::on_guard() const noexcept { return smalls_ < kGuarded && !markers_; }
 
 /// The number of bytes, at least one, that can be read before the next large payload may begin.

@@ -18,8 +18,8 @@ class ArrivingFrame {
 
   /// The buffer for the next bytes.
   boost::asio::mutable_buffer room() noexcept { return boost::asio::buffer(octets_) + size_; }
-  /// To be called when `count` bytes have arrived. Returns `followed` if more bytes follow the frame, which the peer
-  /// must not send yet.
+  /// To be called when `count` bytes have arrived. Returns `followed` if more bytes follow the frame: the peer must not
+  /// send them yet.
   State add(std::size_t count);
   /// Whether the header has arrived: `frame` then holds its values.
   bool has_header() const noexcept { return size_ >= kStartupHeaderSize; }

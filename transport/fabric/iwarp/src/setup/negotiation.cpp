@@ -73,7 +73,7 @@ std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept {
   return ReadDepths{frame.enhanced->inbound, frame.enhanced->outbound};
 }
 
-// [5044-7.1.1-g] other revisions are refused
+// [5044-7.1.1-g] revisions other than 1 and 2 are refused
 bool acceptable(const StartupFrame& request) noexcept {
   return request.revision == kRevision1 || request.revision == kRevision2;
 }

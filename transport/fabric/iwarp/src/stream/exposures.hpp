@@ -36,7 +36,7 @@ class Exposures {
   /// To be called when the segment that was passed to place_write() is complete.
   void write_placed() noexcept;
 
-  /// Finds the window that a Read Request names; the Request is not empty. Returns the error, or null.
+  /// Finds the window that a Read Request names. Requires a Request for at least one byte. Returns the error, or null.
   const TerminateCode* find_source(const ReadRequest& request, Exposure*& exposure) const noexcept;
   /// Ends an exposure at the request of the peer, and sets `exposure` to it. Returns the error, or null.
   const TerminateCode* revoke(std::uint32_t stag, Exposure*& exposure) noexcept;

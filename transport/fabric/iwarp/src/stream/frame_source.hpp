@@ -5,8 +5,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Chooses the next message to send. Work requests and Read Responses take turns, message by message; an empty Write is
-/// sent between two messages.
+/// Chooses the next message to send. Work requests and Read Responses take turns, message by message. An empty Write
+/// that is due is sent before the next message.
 class FrameSource {
  public:
   FrameSource(SendSide& sends, ReadResponder& responder) noexcept : sends_(sends), responder_(responder) {}

@@ -7,7 +7,7 @@ namespace rpcrdma::fabric::iwarp {
 
 /// The place for the payload of a segment, or the reason why the segment is refused.
 struct Placement {
-  std::byte* at = nullptr;  ///< null: the payload is dropped, even if there is no refusal
+  std::byte* at = nullptr;  ///< null: the payload is dropped, with or without a refusal
   const TerminateCode* refusal = nullptr;
   FabricError why = FabricError::protocol_violation;
 };

@@ -123,7 +123,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   std::uint64_t retransmissions_ = 0;     // the count when the stream ended
   boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
   std::shared_ptr<Initiator> initiator_;  // while connecting
-  std::unique_ptr<Request> request_;      // the request that an acceptor accepts, until accept()
+  std::unique_ptr<Request> request_;      // an acceptor's request, until accept()
   ConnectionInfo info_;
   Agreement agreement_;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one read is pending at a time, into the buffers that FpduReader plans; as long as reads fill these buffers
-// completely, or linger() finds more data, further reads follow at once, up to kReadsInARow. The reader reports
+// Operation: one read is pending at a time, into the buffers that FpduReader plans. Up to kReadsInARow further reads
+// follow at once, as long as reads fill these buffers completely or linger() finds more data. The reader reports
 // segments, which are checked before they are placed [5041-7.1-a] [5041-7.1-b] and delivered when they are complete.
 // Ownership: during placement a posted receive, a Read or a pinned window keeps the memory valid.
-// Error handling: a fault is answered by a Terminate; with CRCs, a fault in a header only when the CRC of the segment
-// is correct.
+// Error handling: a fault is answered by a Terminate. With CRCs, a fault in a header is answered only if the CRC of the
+// segment is correct.
 #include <boost/asio/bind_allocator.hpp>
 
 #include "stream/stream.hpp"
@@ -130,7 +130,7 @@ Placement Stream::place_terminate(const DdpHeader& header, std::uint32_t payload
   return {control_.data()};
 }
 
-/// With CRCs, the refusal waits until the CRC shows that the header is intact.
+/// Ends the connection; with CRCs, only when the CRC shows that the header is intact.
 void Stream::refuse(const Placement& refusal) noexcept {
   if (agreement_.crc)
     segment_.refusal = refusal;

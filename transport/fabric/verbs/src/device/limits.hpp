@@ -24,8 +24,8 @@ struct DeviceLimits {
   /// The device requires that the peer may write to the sink of an RDMA Read (iWARP adapters; siw does not require it).
   /// The permission covers only the sink, and ends with the Read.
   bool remote_writable_sinks = false;
-  /// Operations posted after an RDMA Read may complete before it, so that every operation needs its own completion
-  /// (siw).
+  /// Operations posted after an RDMA Read may complete before it (siw). Therefore every operation needs its own
+  /// completion.
   bool overtakes_reads = false;
 
   /// The limit of locked memory applies even to a process with CAP_IPC_LOCK (siw).

@@ -27,7 +27,8 @@ class OpenDevice {
   /// To be called when the kernel is removing the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
-  /// Functions that report the device's failure to the fabrics on it: the event itself arrives at only one of them.
+  /// One function for each fabric on the device, which tells it that the device has failed. The event itself arrives at
+  /// only one fabric.
   using Users = std::list<UniqueFunction<void()>>;
   Users::iterator enter(UniqueFunction<void()> post_failure);
   /// After this returns, the function passed to enter() is neither running nor called again.

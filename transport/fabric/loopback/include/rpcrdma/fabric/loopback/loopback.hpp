@@ -46,8 +46,8 @@ inline constexpr std::size_t kLoopbackOperations = static_cast<std::size_t>(Loop
 
 struct LoopbackOptions {
   std::uint64_t seed = 1;
-  /// Each frame waits 0 to this many turns, drawn from the seed. Above 0 a Write may be placed in two
-  /// steps; its window is pinned in between.
+  /// Each frame waits 0 to this many turns, drawn from the seed. If this is not 0, a Write may be placed in two steps;
+  /// its window is pinned in between.
   std::uint32_t max_delay = 0;
   /// Consecutive Writes may be placed in any order (RFC 5040 section 5.5); a Send is delivered after all Writes before
   /// it. With delays, Read Responses may be placed between Writes even if this is false.

@@ -41,10 +41,10 @@ struct OpenOptions {
 /// Opens a provider on `context` that can reach `address` or listen at it. Provider::automatic chooses verbs if a
 /// device has the address, else iwarp; no device has a wildcard or loopback address. The verbs provider is a plug-in,
 /// librpcrdma-verbs.so; the first call that looks for a device loads it. If the environment variable
-/// RPCRDMA_PLUGIN_DIR is an absolute path, the call searches only that folder. Otherwise it searches rpcrdma in the
-/// library folder relative to the program's (usually ../lib), then rpcrdma beside librpcrdma.so, then the install
-/// folder. A program that contains the library must export its symbols (--export-dynamic, which the CMake targets and
-/// pkg-config set).
+/// RPCRDMA_PLUGIN_DIR is an absolute path, the call searches only that folder. Otherwise it searches three folders
+/// named rpcrdma: in the library folder relative to the program (usually ../lib), beside librpcrdma.so, and where
+/// `cmake --install` puts the plug-in. A program that contains the library must export its symbols (--export-dynamic,
+/// which the CMake targets and pkg-config set).
 ///
 /// If the requested or chosen provider is not available, fails with FabricError::no_plugin, plugin_mismatch,
 /// no_libibverbs, no_librdmacm, no_rdma, no_device, device_closed or no_driver.

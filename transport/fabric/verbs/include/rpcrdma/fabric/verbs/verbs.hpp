@@ -45,10 +45,11 @@ class Verbs {
   Verbs();
 
   /// Opens the device at `address` or, if there is none, the device that leads to `address`; with
-  /// VerbsOptions::towards, in the reverse order. Blocks briefly: call it at start-up only. Fails with
-  /// FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA, device_closed or no_driver if the
-  /// device cannot be used; the messages of these errors state what is missing. The fabric survives the loss of its
-  /// device (lasting.hpp).
+  /// VerbsOptions::towards, in the reverse order. Blocks briefly: call it at start-up only. The fabric survives the
+  /// loss of its device (lasting.hpp).
+  ///
+  /// Fails with FabricError::no_device if there is neither device, no_rdma if the kernel offers no RDMA, device_closed
+  /// or no_driver if the device cannot be used; the messages of these errors state what is missing.
   ///
   /// Thread: the fabric belongs to `context` and its one thread. Another fabric on the same device may accept the
   /// requests of this fabric's listener. `context` must outlive the fabric.
