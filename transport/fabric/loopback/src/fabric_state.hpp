@@ -40,7 +40,7 @@ struct FabricState {
   Counters counters;
   std::string label;
   Faults faults;
-  bool lost = false;  ///< the device is lost
+  bool lost = false;
   UniqueFunction<void(error_code)> on_end;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;

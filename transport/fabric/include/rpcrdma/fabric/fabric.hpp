@@ -215,7 +215,7 @@ class RPCRDMA_EXPORT QueuePairEvents {
 };
 
 /// Callbacks for the peer's reads and writes of exposed memory, on the fabric's thread. Only observers need them. An
-/// access may be reported in several parts, and before the receive of an earlier Send completes.
+/// access may be reported in several parts. It may be reported before the receive of an earlier Send completes.
 class RPCRDMA_EXPORT AccessEvents {
  public:
   /// The peer has written `data`, which is the memory from `offset` of the exposure `handle` on.
@@ -253,12 +253,12 @@ class RPCRDMA_EXPORT QueuePair {
   /// A Send of at most Capabilities::max_message bytes. The buffers belong to the provider until the Send completes.
   virtual error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context) = 0;
   /// RDMA Write to remote memory. Completes when the data is sent. The peer places the data before it delivers a later
-  /// Send. A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback). A Read fails with
-  /// FabricError::unsupported if ConnectionInfo::outbound_reads is 0. Neither failure ends the connection.
+  /// Send. If the remote range wraps, iwarp and loopback fail with invalid_argument, and the connection stays.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
-  /// RDMA Read from remote memory. Completes when the data is in `sink`. Fails with FabricError::locked_memory if the
-  /// provider cannot register the sink at present; then nothing is posted, and the connection stays.
+  /// RDMA Read from remote memory. Completes when the data is in `sink`. Fails as post_write() does, with
+  /// FabricError::unsupported if ConnectionInfo::outbound_reads is 0, and with FabricError::locked_memory if the
+  /// provider cannot register the sink at present. Then nothing is posted, and the connection stays.
   virtual error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) = 0;
 
   /// The window belongs to the caller and is destroyed before the queue pair.
@@ -271,8 +271,8 @@ class RPCRDMA_EXPORT QueuePair {
   /// provider accesses it. Also valid for a window that the peer has already invalidated.
   virtual error_code invalidate(Window& window, WorkContext* context) = 0;
 
-  /// How many Reads have had to wait because as many as ConnectionInfo::outbound_reads were in progress. A provider
-  /// whose device does not report the end of each Read counts every Read as in progress until it sees the end.
+  /// The number of Reads that had to wait because ConnectionInfo::outbound_reads others were in progress. If the device
+  /// does not report the end of each Read, a Read counts as in progress until the provider sees its end.
   virtual std::uint64_t read_waits() const noexcept { return 0; }
 
   /// Passes all posted work to the wire, many work requests at a time.
@@ -327,10 +327,10 @@ class RPCRDMA_EXPORT Fabric {
   /// The totals so far. Called on the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
   /// `handler` runs once, when the fabric has ended because its device is lost. By then every connection has ended with
-  /// FabricError::device_lost, but its callbacks may run later; no further request arrives, and every operation on the
-  /// fabric fails with device_lost. The owner then destroys listeners, regions and the fabric. The handler itself may
-  /// destroy them, which releases the device at once: the call of the handler is the last action of the fabric. Queue
-  /// pairs and windows may outlive the fabric. A fabric without a device (iwarp) never ends.
+  /// FabricError::device_lost, but its callbacks may run later. From then on no request arrives, and every operation on
+  /// the fabric fails with device_lost. The owner then destroys listeners, regions and the fabric. The handler may
+  /// destroy them, because the fabric does nothing after the handler; this releases the device at once. Queue pairs and
+  /// windows may outlive the fabric. A fabric without a device (iwarp) never ends.
   virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
   /// Registers `memory`, which belongs to the caller and must outlive the result. Fails with FabricError::locked_memory

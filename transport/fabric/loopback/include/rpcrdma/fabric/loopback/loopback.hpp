@@ -49,8 +49,8 @@ struct LoopbackOptions {
   /// Each frame waits 0 to this many turns, drawn from the seed. If this is not 0, a Write may be placed in two steps;
   /// its window is pinned in between.
   std::uint32_t max_delay = 0;
-  /// Consecutive Writes may be placed in any order (RFC 5040 section 5.5); a Send is delivered after all Writes before
-  /// it. With delays, Read Responses may be placed between Writes even if this is false.
+  /// True: consecutive Writes may be placed in any order (RFC 5040 section 5.5); a Send is delivered after all Writes
+  /// before it. With delays, Read Responses may be placed between Writes even if this is false.
   bool reorder = false;
 };
 
