@@ -256,9 +256,9 @@ class RPCRDMA_EXPORT QueuePair {
   /// Send. If the remote range wraps, iwarp and loopback fail with invalid_argument, and the connection stays.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
-  /// RDMA Read from remote memory. Completes when the data is in `sink`. Fails as post_write() does, with
-  /// FabricError::unsupported if ConnectionInfo::outbound_reads is 0, and with FabricError::locked_memory if the
-  /// provider cannot register the sink at present. Then nothing is posted, and the connection stays.
+  /// RDMA Read from remote memory. Completes when the data is in `sink`. Fails with invalid_argument as post_write()
+  /// does, with FabricError::unsupported if ConnectionInfo::outbound_reads is 0, and with FabricError::locked_memory if
+  /// the provider cannot register the sink at present. Then nothing is posted, and the connection stays.
   virtual error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) = 0;
 
   /// The window belongs to the caller and is destroyed before the queue pair.

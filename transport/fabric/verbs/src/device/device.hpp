@@ -42,8 +42,8 @@ class Device {
   /// Call it when the device is lost: afterwards only holders of hold() use the device.
   void release() noexcept { hold_.reset(); }
   const std::shared_ptr<Hold>& hold() const noexcept { return hold_; }
-  /// Sets the handler of the anchor's events, which may be null. This function and those below that use the device must
-  /// not be called after release().
+  /// Sets the handler of the anchor's events; `handler` may be null. This function and those below that use the device
+  /// must not be called after release().
   void set_handler(CmHandler* handler) noexcept { hold_->anchor->context = handler; }
   void note_removed() noexcept { hold_->use->note_removed(); }
   const std::shared_ptr<OpenDevice>& use() const noexcept { return hold_->use; }

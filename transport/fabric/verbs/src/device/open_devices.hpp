@@ -27,7 +27,7 @@ class OpenDevice {
   /// To be called when the kernel is removing the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
-  /// One function for each fabric on the device, which tells it that the device has failed. The event itself arrives at
+  /// Each fabric on the device enters a function that tells it when the device has failed. The event itself arrives at
   /// only one fabric.
   using Users = std::list<UniqueFunction<void()>>;
   Users::iterator enter(UniqueFunction<void()> post_failure);
