@@ -30,8 +30,8 @@ struct Cost {
   double batches;
 };
 
-/// Counts the costs of a contender that has run before, in another run. If the machine permits it, the kernel counts
-/// the system calls in one more run. A run that makes too few operations is repeated with twice the budget, until the
+/// Counts the costs in a new run of a contender that has run before. If the machine permits it, the kernel counts the
+/// system calls in one more run. A run that makes too few operations is repeated with twice the budget, until the
 /// budget exceeds 10 s.
 std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
 void print_table(const std::vector<Cost>& costs);

@@ -63,7 +63,7 @@ class Subject {
  public:
   virtual ~Subject() = default;
   /// Runs `which` for about `budget`; connection setups, tree copies and operations on idle connections may take
-  /// another time. Returns nullopt if this subject has no such operation. Throws std::runtime_error on failure.
+  /// a different time. Returns nullopt if this subject has no such operation. Throws std::runtime_error on failure.
   virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
   /// Totals since the start. The call itself adds a little to them.
   virtual Usage usage() = 0;

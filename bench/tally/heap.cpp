@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replaces glibc's heap functions; with a sanitizer, which replaces them itself, uses its hooks. operator new calls
-// malloc().
+// Replaces glibc's heap functions. A sanitizer replaces them itself: in such a build, uses the sanitizer's hooks.
+// operator new calls malloc().
 #include <cerrno>
 #include <cstddef>
 

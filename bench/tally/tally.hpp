@@ -19,7 +19,7 @@ struct Counts {
   Count others{0};          ///< epoll_ctl(), timers, file data; waiting for locks is not counted
 };
 
-/// The counts of this process, at first in memory of the process alone.
+/// The counts of this process, in its private memory until count_in() is called.
 Counts& here() noexcept;
 /// From now on counts in `place`, which must stay valid until the process exits; for example in shared memory.
 void count_in(Counts& place) noexcept;

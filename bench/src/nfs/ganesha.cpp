@@ -82,8 +82,8 @@ struct Ports {
   std::uint16_t mount;
 };
 
-/// Runs rpcbind until ganesha, the parent, has ended, or does not listen in time. Calls `ready` when ganesha listens on
-/// both ports.
+/// Runs rpcbind until ganesha, the parent, has ended. Calls `ready` when ganesha listens on both ports; ends rpcbind
+/// early if ganesha does not listen in time.
 [[noreturn]] void help(const std::string& rpcbind, pid_t ganesha, const Ports& ports, const Child::Ready& ready) {
   be_silent();
   sigset_t end;

@@ -11,7 +11,8 @@ namespace rpcrdma::bench {
 /// of folder.exported().
 class Ganesha {
  public:
-  /// Throws Unavailable if nfs-ganesha or rpcbind is not installed, without root, or if ganesha does not start.
+  /// Throws Unavailable if nfs-ganesha or rpcbind is not installed, if the caller is not root, or if ganesha does not
+  /// start.
   explicit Ganesha(const TemporaryDirectory& folder);
 
   std::uint16_t nfs_port() const noexcept { return child_->port(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: calls on names, except CREATE with REMOVE, are measured in batches of kBatch calls, each on another
-// directory. Directories that RMDIR needs are made, and those that MKDIR leaves are removed, outside the measured time.
+// Operation: calls on names, except CREATE with REMOVE, are measured in batches. Each of the kBatch calls of a batch
+// uses a different directory. Directories that RMDIR needs are made, and those that MKDIR leaves are removed, outside
+// the measured time.
 // Ownership: the server belongs to the subject, and so does its directory.
 // Error handling: if ganesha cannot run here, the subject is unavailable; other failures are std::runtime_error.
 #include "libnfs_subject.hpp"

@@ -25,7 +25,7 @@ constexpr std::uint32_t kListed = 10'000;
 /// Makes the directory `path` and fills it with empty files. Throws std::runtime_error, as do all functions here.
 void fill_directory(const std::filesystem::path& path);
 
-/// The number of directories of a tree, over which its files are spread evenly, and the bytes of a file.
+/// The number of directories of a tree, which have equal numbers of files, and the bytes of each file.
 constexpr std::uint32_t kTreeDirectories = 30;
 constexpr std::uint32_t kTreeFileBytes = 4096;
 void make_tree(const std::filesystem::path& path, std::uint32_t files);

@@ -57,7 +57,7 @@ class Link final : private fabric::QueuePairEvents {
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset, std::function<void(bool)> done);
   void abort();
   void disconnect();
-  /// A call towards the client with this XID was sent: the client may answer it.
+  /// A reverse call with this XID was sent: the client may answer it.
   void note_reverse(std::uint32_t xid) { reverse_.insert(xid); }
 
  private:

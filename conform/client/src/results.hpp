@@ -61,7 +61,7 @@ class Hook<void(Arguments...)> {
     function_ = std::move(function);
     return *this;
   }
-  /// Like the assignment, but used() remains false.
+  /// Sets the function like operator=, but used() remains false.
   void prepare(std::function<void(Arguments...)> function) {
     function_ = std::move(function);
     counts_ = false;

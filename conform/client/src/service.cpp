@@ -54,7 +54,7 @@ Answer Service::serve(const RpcCall& call) {
   }
 }
 
-/// Bytes of failed results after the status: post_op_attr and wcc_data without attributes, but nothing for GETATTR.
+/// Bytes that follow the status in failed results: post_op_attr and wcc_data without attributes; none for GETATTR.
 static std::size_t size_of_failure(std::uint32_t procedure) {
   switch (procedure) {
     case nfs::kGetattr: return 0;

@@ -8,7 +8,7 @@ namespace rpcrdma::conform::client {
 
 /// The data of a READ or the path of a READLINK, which may travel in a Write chunk.
 struct Item {
-  std::size_t position = 0;  ///< offset of its first byte in the results, after the count word
+  std::size_t position = 0;  ///< offset in the results of the first byte, which follows the count word
   std::size_t size = 0;
 };
 

@@ -34,7 +34,7 @@ inline constexpr std::uint16_t kNotNegotiated = 0x3FFF;
 std::uint32_t encode(const Enhanced& word) noexcept;
 Enhanced decode_enhanced(std::uint32_t word) noexcept;
 
-/// An MPA Request. If `enhanced` is set, its word precedes the private data; `flags` must be set to match.
+/// An MPA Request. The word `enhanced`, if it is set, precedes the private data. The caller sets `flags` to match.
 struct Request {
   std::string key{kRequestKey};
   std::uint8_t flags = kCrc;

@@ -13,7 +13,7 @@ struct Fault {
   Rule rule;
   Dice dice;
   std::uint32_t number;  ///< number of the message among those of its direction that the rule matches
-  bool begins;           ///< the first message of its direction on which the rule acts on this connection
+  bool begins;           ///< true for the first message on which the rule acts in this direction of the connection
 };
 
 /// The rules, and the number of further connections on which each may act. Random choices depend only on the seed, the

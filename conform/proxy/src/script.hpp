@@ -15,13 +15,13 @@ inline constexpr std::array<std::string_view, 8> kActionNames{"cut",  "delay", "
                                                               "join", "flip",  "credits", "drop-reply"};
 constexpr std::string_view name_of(Action action) noexcept { return kActionNames[static_cast<std::size_t>(action)]; }
 
-/// The place of the flipped bit: a field of the header, or (any) a place that the seed chooses.
+/// The place of the flipped bit: a field of the header. `any`: the seed chooses the place.
 enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, stag };
 inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
                                                              "queue", "msn",         "stag"};
 
-/// One fault, and the messages on which it acts: on a connection, messages number `nth` to `nth` + `count` - 1 of
-/// those of this kind, counted separately in each direction.
+/// One fault, and the messages on which it acts. Each direction of a connection counts the messages of this kind; the
+/// fault acts on numbers `nth` to `nth` + `count` - 1.
 struct Rule {
   Action action = Action::cut;
   std::optional<Kind> kind;  ///< nothing: every kind
@@ -47,7 +47,7 @@ struct Rule {
 struct RandomRule {
   std::uint32_t connections = 8, each = 3;
   bool start_up = true;         ///< may cut the start-up of all connections but the first
-  std::optional<Kind> without;  ///< leaves out rules for this kind of message, but not rules for any kind
+  std::optional<Kind> without;  ///< leaves out rules for this kind of message alone
 };
 
 struct Script {

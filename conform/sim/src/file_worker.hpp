@@ -69,7 +69,7 @@ class FileWorker {
   nfs::FileHandle directory_;
   bool made_ = false;  // the directory exists
   std::uint32_t names_ = 0;
-  std::uint32_t lives_ = 0;  // servers started when the operation began
+  std::uint32_t lives_ = 0;  // number of servers that had been started when the operation began
   std::string operation_;
   std::map<std::string, File> files_;
   std::map<std::string, std::string> links_;  // name and target

@@ -62,7 +62,7 @@ struct Plan {
   Setup setup;
   std::vector<Fault> faults;  ///< sorted by their steps
 
-  /// Whether the script makes operations of a fabric fail, perhaps after its last step.
+  /// Whether the script makes operations of a fabric fail. They may fail after its last step.
   bool fails_operations() const noexcept;
 };
 

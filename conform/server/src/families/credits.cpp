@@ -36,7 +36,7 @@ void expect_all(Session& s, std::set<std::uint32_t> xids) {
   while (!xids.empty()) Record::expect(xids.erase(s.answer().header.xid) == 1, "a reply that answers no open call");
 }
 
-/// Sends as many calls at once as the server grants to a client that asks for `credits`: at most `credits` and kMost.
+/// Asks for `credits`, and sends as many calls at once as the server grants, but no more than `credits` or kMost.
 void use_all(Session& s, std::uint32_t credits) {
   constexpr std::uint32_t kMost = 60;  // below the number of this tester's Receives
   const std::uint32_t granted = ask_for(s, credits).header.credits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Read chunks (RFC 8166 sections 3.4.5 and 4.3.1) with the items that NFSv3 allows in them, the data of WRITE and the
-// target of SYMLINK, and with others, which must be refused.
+// Read chunks (RFC 8166 sections 3.4.5 and 4.3.1). NFSv3 allows two items in them: the data of WRITE and the target of
+// SYMLINK. Chunks with other items must be refused.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

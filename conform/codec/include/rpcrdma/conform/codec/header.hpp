@@ -52,7 +52,7 @@ struct RdmaHeader {
 };
 
 void encode(Out& out, const ChunkLists& lists);
-/// The header alone; a payload follows in an RDMA_MSG.
+/// Encodes the header alone. In an RDMA_MSG the payload follows it.
 Bytes encode(const RdmaHeader& header);
 /// Decodes a header of version one strictly, whatever its version field says. `payload` receives the bytes after it.
 RdmaHeader decode_header(View message, View& payload);
