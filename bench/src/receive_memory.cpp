@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Each scenario has a server in a process of its own. One client after the other connects and makes its
-// calls. The result is the growth of a counter of the server, which does not depend on the load or the speed of the
+// calls. The result is the growth of a counter of the server. It does not depend on the load or the speed of the
 // machine.
 #include "receive_memory.hpp"
 

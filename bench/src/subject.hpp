@@ -40,7 +40,7 @@ struct Case {
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
   std::uint32_t connections = 1;  ///< the calls are spread over these
   std::uint32_t files = 0;        ///< the number of files in a tree
-  int rounds = 0;                 ///< the number of rounds, except with --quick, which runs one; 0: the default number
+  int rounds = 0;                 ///< 0: the default number of rounds; otherwise this number, or one round with --quick
   std::chrono::milliseconds least{};  ///< the least time that a round takes, also with --quick
 };
 
@@ -57,8 +57,8 @@ struct Outcome {
   std::uint64_t operations = 0;  ///< completed in the run
 };
 
-/// A server, started by the constructor and ended by the destructor, and its clients, which connect at their first
-/// operation. Exceptions: the constructor makes idle connections, and a local directory has no server.
+/// A server and its clients. The constructor starts the server, and the destructor ends it; the clients connect at
+/// their first operation. Exceptions: the constructor makes idle connections, and a local directory has no server.
 class Subject {
  public:
   virtual ~Subject() = default;

@@ -36,7 +36,7 @@ struct Stage {
 
   /// From now on, SIGINT and SIGTERM end wait().
   void watch_interrupts();
-  /// Runs the io_context until `done`, the end of `limit`, or a signal, for which it throws ClientInterrupted.
+  /// Runs the io_context until `done` or the end of `limit`. Throws ClientInterrupted at a signal.
   void wait(const std::function<bool()>& done, std::chrono::milliseconds limit);
 };
 

@@ -9,7 +9,7 @@
 
 namespace rpcrdma::conform::client {
 
-/// The requirement of a case, in addition to those of every case.
+/// The requirement of one case, in addition to those that all cases share.
 enum class Expect {
   endless,  ///< the command may run until it is killed, as the listing has no end
   any,      ///< the command ends; its files may differ

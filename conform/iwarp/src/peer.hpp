@@ -91,7 +91,7 @@ class Peer {
   int socket_ = -1;
   End end_ = End::timeout;
   bool crc_ = true, markers_ = false;
-  std::size_t position_ = 0, fpdu_at_ = 0;  // positions in the stream of FPDUs; markers count
+  std::size_t position_ = 0, fpdu_at_ = 0;  // positions in the stream of FPDUs, markers included
   Bytes fpdu_;                              // the FPDU that is being received, with its markers
   std::uint32_t msn_ = 1;
   std::map<std::uint32_t, std::uint32_t> received_;  // number of messages received on each queue

@@ -50,8 +50,8 @@ class Plan {
   Director& director_;
   std::uint32_t connection_;
   std::vector<Rule> rules_;
-  /// Whether a rule of the script acts on this connection, or other connections have used up its `times`; open: not yet
-  /// decided.
+  /// Whether a rule of the script acts on this connection. used_up: other connections have used up its `times`; open:
+  /// not yet decided.
   enum class Turn : std::uint8_t { open, acts, used_up };
   std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it has matched
   std::vector<Turn> turns_;                         // the state of each rule on this connection

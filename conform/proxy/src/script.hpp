@@ -47,7 +47,7 @@ struct Rule {
 struct RandomRule {
   std::uint32_t connections = 8, each = 3;
   bool start_up = true;         ///< may cut the start-up of all connections but the first
-  std::optional<Kind> without;  ///< leaves out rules for this kind of message alone
+  std::optional<Kind> without;  ///< leaves out rules that name this kind of message
 };
 
 struct Script {

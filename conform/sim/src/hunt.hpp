@@ -20,7 +20,7 @@ struct HuntOptions {
   RunOptions run;
 };
 
-/// Plays the plans of the seeds in child processes, which may crash, until `failures` of them have failed. Prints each
+/// Plays the plans of the seeds in child processes, which may crash, until `failures` seeds have failed. Prints each
 /// failure and, with `shrink`, a shortened script.
 /// Returns the number of seeds that failed.
 std::uint64_t hunt(const HuntOptions& options);

@@ -48,7 +48,7 @@ class Waits {
   explicit Waits(boost::asio::io_context& context) : context_(context) {}
 
   boost::asio::awaitable<void> wait(std::chrono::milliseconds time);
-  /// Ends all waits, also later ones.
+  /// Ends all waits. Later waits end at once.
   void end() noexcept;
 
  private:

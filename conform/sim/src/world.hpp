@@ -47,7 +47,7 @@ class World {
   void crash_client(std::uint32_t which);
   void lose_client(std::uint32_t which);
   fabric::LoopbackFabric* client_fabric(std::uint32_t which);
-  /// Runs `action` after `ms` of simulated time, or when the faults are over.
+  /// Runs `action` after `ms` of simulated time, or earlier when the faults are over.
   void later(std::uint32_t ms, UniqueFunction<void()> action);
   /// Destroys ended clients and servers to which nothing refers any more; replaces lost file clients that have
   /// finished.
