@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Measures on rxe, in turn: the kernel's client on our server, the kernel's client on the kernel's server, and our
 # client on the kernel's server; both servers serve the same ext4 file system in a loop file. If perftest is installed,
-# also compares it to our client on our server, whose files are then in memory: perftest moves the same bytes without any
+# also compares our client on our server, with files in memory, to perftest. It moves the same bytes without any
 # protocol above verbs. Prints medians and ratios. In the virtual machine:
 #   scripts/vm run -t 900 -m 4096 bench/vm/ratios.sh BUILD_FOLDER [ROUNDS [SECONDS]]
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"

@@ -41,7 +41,7 @@ def _arguments(command):
 
 
 def _specs_of(command, parent=None):
-    """Specifications of all options and arguments; the command's own options replace options of the parent with the same name."""
+    """Specifications of all options and arguments. The command's own options replace those of the parent by name."""
     own = command["options"]
     taken = {name for option in own for name in option["names"]}
     inherited = [option for option in parent["options"] if not taken & set(option["names"])] if parent else []

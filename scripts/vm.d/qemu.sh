@@ -12,9 +12,9 @@ vm_boot() {
 
   local network="user,id=net0,net=10.0.2.0/24,restrict=on"
   for forward in "${vm_forwards[@]}"; do network+=",hostfwd=tcp:127.0.0.1:${forward%%:*}-10.0.2.15:${forward##*:}"; done
-  # erms=off: otherwise the emulated processor copies byte by byte. norandmaps: otherwise QEMU translates a program again
-  # for each address at which the kernel loads it. no_timer_check: otherwise the kernel panics at its start if the machine
-  # gets no processor for a while, as its timer seems not to work.
+  # erms=off: otherwise the emulated processor copies byte by byte. norandmaps: otherwise QEMU translates a program
+  # again for each address at which the kernel loads it. no_timer_check: otherwise the kernel panics at its start if
+  # the machine gets no processor for a while, as its timer seems not to work.
   local machine=(qemu-system-x86_64 -accel tcg,thread=multi -cpu max,erms=off -smp 2 -m "$vm_memory"
     -display none -no-reboot -nodefaults -serial stdio -serial "file:$control/kernel.log"
     -kernel "$vm_cache"/kernel/boot/vmlinuz-* -initrd "$vm_cache/initrd"

@@ -18,8 +18,8 @@ struct Reply {
 
 /// How a stream ended.
 enum class End {
-  closed,   ///< the peer closed it in an orderly way
-  reset,    ///< the peer reset it
+  closed,   ///< the peer closed the connection in an orderly way
+  reset,    ///< the peer reset the connection
   timeout,  ///< the stream has not ended in time
 };
 

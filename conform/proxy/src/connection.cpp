@@ -107,7 +107,7 @@ asio::awaitable<void> Connection::forward(Half& half) {
   if (!closed_) sink(half).shutdown(Tcp::socket::shutdown_send, ignored);
 }
 
-/// Waits for the bytes that follow a message, and adds them to the same write.
+/// Waits, and adds the bytes that arrive meanwhile to the same write as the message.
 asio::awaitable<void> Connection::join(Half& half) {
   error_code ignored;
   co_await wait(half, std::exchange(half.join, Time{0}));

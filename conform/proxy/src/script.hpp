@@ -29,7 +29,7 @@ struct Rule {
   std::uint32_t nth = 1;
   std::uint32_t count = 1;
   std::uint32_t connection = 0;            ///< number of the connection on which the rule may act; 0: any
-  std::uint32_t times = 1;                 ///< the most connections on which it acts
+  std::uint32_t times = 1;                 ///< the maximum number of connections on which it acts
   std::uint32_t after = 0;                 ///< cut: after this many bytes of the message
   bool reset = false;                      ///< cut: by a reset instead of an orderly close
   std::chrono::milliseconds time{0};       ///< delay: the time; hold, join: the longest time
@@ -57,8 +57,8 @@ struct Script {
 
 /// Adds the rule in `line` to `script`. Returns an error message, or nothing.
 std::optional<std::string> add_rule(std::string_view line, Script& script);
-/// Adds the rules of a script: one in each line; empty lines, and text after #, are skipped. The message names the
-/// line.
+/// Adds the rules of a script: one in each line; empty lines, and text after #, are skipped. The error message
+/// names the line.
 std::optional<std::string> add_rules(std::string_view text, Script& script);
 /// A rule in the form that add_rule() reads.
 std::string to_text(const Rule& rule);

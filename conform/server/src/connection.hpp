@@ -119,7 +119,7 @@ class Connection final : private fabric::QueuePairEvents {
   std::deque<std::unique_ptr<Memory>> memories_;
   std::deque<Message> messages_;
   fabric::ConnectionInfo info_;
-  /// The last message that was sent with an XID; `lists` is empty if its header could not be decoded.
+  /// The last message that was sent with a given XID; `lists` is empty if its header could not be decoded.
   struct Asked {
     std::uint32_t version = 1;
     std::optional<ChunkLists> lists;

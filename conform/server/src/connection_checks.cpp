@@ -36,7 +36,7 @@ bool names_handle(const ChunkLists& lists, std::uint32_t handle) {
 
 }  // namespace
 
-/// A message of the tester may be malformed: notes as much of it as can be decoded.
+/// Notes as much of the message as can be decoded: a case may send a malformed one.
 void Connection::note_sent(View message) {
   if (message.size() < 8) return;
   In in(message);

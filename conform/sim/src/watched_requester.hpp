@@ -9,8 +9,8 @@
 
 namespace rpcrdma::sim {
 
-/// Stands between the RPC client and the transport. Checks that no call is submitted while it is in progress, and that
-/// no window that was bound for a call exposes memory when the call is over.
+/// Stands between the RPC client and the transport. Checks that a call in progress is not submitted again, and
+/// that no window that was bound for a call exposes memory when the call is over.
 class WatchedRequester final : public transport::Requester {
  public:
   /// All arguments must outlive this object.

@@ -92,7 +92,7 @@ void World::settle() {
   run_until([this] { return !life_->busy(); }, "handlers end");
 }
 
-/// One of a few new clients must succeed with all its calls. The script may still make operations of a fabric fail.
+/// Of a few new clients, one must succeed with all its calls: the script may still make operations of a fabric fail.
 void World::probe() {
   for (std::uint32_t i = 0; i < kMostProbes && !trace_.failed(); ++i) {
     CallClient& client =
