@@ -9,7 +9,7 @@ COLOURS = ["#0b6e99", "#d9730d", "#6f9f3b", "#9a4fa3", "#8a8a8a", "#c03a3a"]
 
 
 def step_of(largest):
-    """A round distance between grid lines, which divides 0 to `largest` into five steps at most."""
+    """A round distance between grid lines, with at most five steps from 0 to `largest`."""
     raw = largest / 5 or 1
     power = 10 ** (len(str(int(raw))) - 1) if raw >= 1 else 0.1
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)

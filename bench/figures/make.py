@@ -25,7 +25,7 @@ def read_rows(path):
 
 
 def wakeup(path):
-    """A sentence with the wake-up times in the first line of `path`; empty if that line has none."""
+    """A sentence with the wake-up times from the first line of `path`; empty if that line has none."""
     first = json.loads(path.read_text().partition("\n")[0])
     if "wakeup_us" not in first:
         return ""

@@ -181,7 +181,7 @@ std::unique_ptr<Subject> make(Who who, const Setting& setting, Placement placeme
 }
 
 /// Makes all subjects that the plan needs before anything is measured: a server forked later would inherit a client's
-/// connections. Removes what cannot run here from the plan, and prints the missing subjects unless `silent`.
+/// connections. Removes from the plan what cannot run here, and prints the missing subjects unless `silent`.
 Subjects subjects_for(std::vector<Comparison>& plan, const Setting& setting, const Options& options, bool silent) {
   const Placement placement = parse_placement(options.placement);
   std::set<Who> needed;

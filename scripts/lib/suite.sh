@@ -5,7 +5,7 @@ failed=0
 skipped=0
 summary=()
 failures_shown=() # printed again at the end
-# suite_limit_s: prints the seconds after which ctest ends the running tests, which then fail, and starts no more. If
+# suite_limit_s: prints the seconds after which ctest starts no more tests and ends the running ones, which fail. If
 # CI is set, all suites together take about 80 minutes at most: their results must appear before a limit of 90 minutes.
 suite_limit_s() {
   if [[ -z ${CI:-} ]]; then echo 3600; else echo $((SECONDS < 4740 ? 4800 - SECONDS : 60)); fi

@@ -9,7 +9,7 @@ namespace rpcrdma::bench {
 
 /// The usual RPC program: an rpcgen service on libtirpc over TCP, one call at a time.
 std::unique_ptr<Subject> make_tirpc_tcp();
-/// The same program with rpcrdma_clnt_create(), with or without stable_opaques, and rpcrdma_svc_create().
+/// The same program with rpcrdma_svc_create() and rpcrdma_clnt_create(), the latter with or without stable_opaques.
 std::unique_ptr<Subject> make_tirpc_door(const Setting& setting, bool stable_opaques);
 
 }  // namespace rpcrdma::bench
