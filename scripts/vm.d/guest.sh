@@ -32,8 +32,8 @@ vm_rxe() {
 # vm_siw sets up Software iWARP on eth0; needs scripts/vm --siw.
 vm_siw() {
   [[ -n $VM_SIW ]] || vm_die 'this machine was started without --siw'
-  # The module that is loaded last is notified of a removal first. This must be rdma_cm: it tells the programs to end,
-  # and ib_uverbs waits for their end.
+  # A module that is loaded later is notified of a removal earlier. rdma_cm must be notified before ib_uverbs: rdma_cm
+  # tells the programs to end, and ib_uverbs waits for their end.
   modprobe -a ib_core ib_uverbs iw_cm rdma_cm rdma_ucm libcrc32c || vm_die 'no RDMA modules'
   vm_only_driver siw
   insmod "$VM_SIW" && rdma link add siw0 type siw netdev eth0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one coroutine for each call in flight makes one call after another until the time is up. All
-// READs are of the first bytes of the file, as those of the library's own benchmark service are of one buffer. Each
+// Operation: one coroutine for each call in flight makes one call after another until the time is up. All READs
+// take the first bytes of the file, as those of the library's own benchmark service take the bytes of one buffer. Each
 // WRITE coroutine writes its own part of the file. Directories are listed, and trees copied, by one coroutine.
 // Ownership: a run owns its buffers and outlives its coroutines; the subject owns the server and the directory.
 // Error handling: the first failed call ends the run with an exception.

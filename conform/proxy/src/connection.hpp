@@ -30,8 +30,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using Time = std::chrono::milliseconds;
 
-  /// One direction. Memory is bounded: a read begins after all whole frames of the previous read are written, except in
-  /// join().
+  /// One direction. A read begins after all whole frames of the previous read are written, which bounds the memory.
+  /// Only join() reads before that.
   struct Half {
     Half(Side its_side, boost::asio::io_context& context);
     Side side;
