@@ -197,7 +197,8 @@ Outcome Trial::execute() {
   return out;
 }
 
-/// True if the misbehaviour applies to no call of the run without a fault. The case then needs no run.
+/// True if the rules and hooks apply to no call of the run without a fault: the case then needs no run. False if an
+/// observer, a status hook or a function for connection requests is set.
 bool Trial::is_out_of_reach() const {
   const Stage::Baseline& baseline = stage_.baseline;
   const Hooks& hooks = service_.hooks();
