@@ -33,7 +33,7 @@ def name_of(file, case):
 
 
 class Timed(unittest.TextTestResult):
-    """If there are many tests, also prints which took longest."""
+    """Measures how long each test takes."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, **keywords)

@@ -49,7 +49,7 @@ class Chunks(Case):
         lengths, data, results = self.read_by_write_chunk([1, 3, 4096, 7, 2000])
         self.assertEqual(lengths, [1, 3, 4096, 7, 894])  # filled in order, all but the last completely
         self.assertEqual(data, noise(5001))
-        # Status, attributes, count, eof, and the length word of the data, which is in the Write chunk.
+        # Status, attributes, count, eof, and the length of the data. The data itself is in the Write chunk.
         self.assertEqual(results[:8], struct.pack(">II", 0, 1))
         self.assertEqual(results[92:], struct.pack(">III", 5001, 1, 5001))
 

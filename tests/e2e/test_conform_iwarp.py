@@ -67,7 +67,7 @@ class ConformIwarp(Case):
 
 
 class Wrong(Listening):
-    """Answers each Request with a Reply that has `flags` and `data`, and the bytes that follow with `answer`."""
+    """Answers each Request with a Reply that has `flags` and `data`. Sends `answer` when the peer has sent more."""
 
     def __init__(self, data=b"", answer=b"", flags=0x40):
         self.reply, self.answer = REPLY_KEY + struct.pack(">BBH", flags, 1, len(data)) + data, answer

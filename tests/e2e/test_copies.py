@@ -163,7 +163,7 @@ class Copies(Case):
             with self.subTest(what):
                 enough = lambda: path.exists() and path.stat().st_size > STRIDE * 9 // 8
                 self.assertTrue(self.breaks_off(enough, *command, "--resume"))
-                # The first stride is not copied again: it keeps its content.
+                # Changes the first stride: the resumed copy must not copy it again.
                 with open(path, "r+b") as file:
                     file.seek(1000)
                     file.write(b"changed")

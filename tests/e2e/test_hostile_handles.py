@@ -265,7 +265,7 @@ class Links(Hostile):
         self.assertFalse((self.outside / "new").exists())
 
     def test_a_link_that_comes_and_goes(self):
-        """The name alternates between a directory and a link out of the export during lookups."""
+        """During lookups `place` alternates between a directory and a link out of the export."""
         (self.files / "place").mkdir()
         (self.files / "place" / "secret").write_bytes(b"inside")
         stop = threading.Event()

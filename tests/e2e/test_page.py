@@ -57,7 +57,7 @@ READABLE = 4.5  # the contrast that WCAG 2 asks for
 
 
 def quantile(now, before, part):
-    """The bound below which `part` of the new durations lie (in `now`, not in `before`); None if none is new."""
+    """The bound below which `part` of the durations lie that `now` has and `before` lacks; None if there are none."""
     counts = {}
     for sign, histograms in ((1, now), (-1, before)):
         for low, high, count in (bucket for one in histograms for bucket in one["buckets"]):

@@ -298,7 +298,7 @@ class Troubles(Case):
         self.assertEqual(self.nfs("cat", server.url("/files/file")), b"content")
 
     def test_a_disk_that_may_not_be_written(self):
-        """The export is writable, its file system is not."""
+        """The export is writable, but its file system is not."""
         server = self.server_on('mount --bind "$1" "$1"; mkdir -p "$1/folder"; echo content >"$1/file"; '
                                 'chmod 777 "$1" "$1/folder"; chmod 666 "$1/file"; mount -o remount,ro,bind "$1"')
         file, folder = self.peer.lookup(self.root, "file"), self.peer.lookup(self.root, "folder")

@@ -16,7 +16,7 @@ def attributes(kind=FOLDER):
 
 
 def page(entries, end, plus=True):
-    """READDIRPLUS3res, or READDIR3res without `plus`; entries are (name, cookie, handle)."""
+    """READDIRPLUS3res if `plus`, else READDIR3res; entries are (name, cookie, handle)."""
     listed = b""
     for name, cookie, handle in entries:
         listed += struct.pack(">IQ", 1, cookie) + rpc.opaque(name) + struct.pack(">Q", cookie)

@@ -19,7 +19,7 @@ class _Client:
         raise NotImplementedError
 
     def begin(self, xid, **keywords):
-        """What precedes an RPC message without chunks."""
+        """The bytes before an RPC message that has no chunks."""
         raise NotImplementedError
 
     def make(self, program=rpc.NFS, version=3, procedure=0, arguments=b"", **keywords):

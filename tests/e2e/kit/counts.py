@@ -69,7 +69,7 @@ class Counts:
     # RPC-over-RDMA.
 
     def moved(self, operation, size, number=1):
-        """Operations of the server, of `size` bytes in total; `number` is 0 if they are not counted here."""
+        """Operations of the server, of `size` bytes in total; `number` is 0 if only their bytes are counted here."""
         self.add("operations_total", number, operation=operation)
         self.add("operation_bytes_total", size, operation=operation)
         direction = "received" if operation in ("receive", "read") else "sent"

@@ -71,7 +71,7 @@ class Ddp:
         elif opcode == iwarp.READ_RESPONSE:
             self._part(ulpdu, RESPONSES, ulpdu[14:])
         else:
-            # A program does not learn whether an arriving Send was solicited.
+            # Ignore whether the Send was solicited: the receiving program does not learn it.
             invalidates = opcode in (iwarp.SEND_INVALIDATE, iwarp.SEND_SE_INVALIDATE)
             self._part(ulpdu, SENDS, ulpdu[18:], stag if invalidates else None)
 

@@ -38,7 +38,7 @@ class Load:
 
     @staticmethod
     def connection_of_ping(report):
-        """The entry of rpcrdma-ping's connection in a report of the server. A connection of a copy makes few calls."""
+        """The entry of rpcrdma-ping's connection in a report of the server: it makes more calls than a copy."""
         return max(report["busiest_connections"], key=lambda one: one["calls"])
 
     def _end(self):

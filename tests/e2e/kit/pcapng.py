@@ -4,7 +4,7 @@ import struct
 
 
 class Packet:
-    """A TCP segment: its ports, flags and bytes; `whole` unless it is cut."""
+    """A TCP segment: its ports, flags and bytes. `whole`: the capture did not cut it."""
 
     def __init__(self, octets, length, comment="", outbound=None):
         words = (octets[0] & 15) * 4 if octets[0] >> 4 == 4 else 40

@@ -23,13 +23,14 @@ EXACT = {"calls_total", "call_duration_seconds_count", "procedure_forms_total", 
          "listener_errors_total", "tcp_calls_total", "tcp_connections_accepted_total", "tcp_connections_refused_total",
          "iwarp_crc_errors_total"}
 SIZES = {"call_size_bytes", "reply_size_bytes"}  # histograms that a client has counted too
-# Families that only clients written by hand can count. A capture shows the bytes of RDMA Writes. It does not show how
-# many Writes and frames there were, or whether the server waited before a Read.
+# Families that only clients written by hand can count. A capture shows the bytes of RDMA Writes, but not the number of
+# Writes or frames, nor whether the server waited before a Read.
 BY_HAND = {"operations_total", "iwarp_frames_total", "waits_total"}
 # Only the server's kernel knows when TCP sends again.
 UNKNOWN = {"iwarp_retransmissions_total"}
 CHANGES = "SETATTR|WRITE|CREATE|MKDIR|SYMLINK|MKNOD|REMOVE|RMDIR|RENAME|LINK"
-# For each other family, and for those in BY_HAND, the condition that its value meets when all clients have left.
+# For families that clients do not count, or that only clients written by hand count: the condition that the value meets
+# when all clients have left.
 INVARIANTS = {
     "build_info": "{} == 1",
     "call_duration_seconds_sum": "{} > 0",
@@ -63,7 +64,7 @@ def families_of(samples):
 
 @unittest.skipUnless(shutil.which("prometheus"), "Debian's package prometheus is not installed")
 class Scraped(Case):
-    """`self.parts` has the Counts of each client; .counts() makes them."""
+    """`self.parts` has the Counts of each client. .counts() makes a new one."""
 
     timeout_s = 240
     maxDiff = None
