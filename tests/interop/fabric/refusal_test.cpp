@@ -11,8 +11,8 @@ namespace {
 
 using fabric::FabricError;
 
-/// While this object exists, the device refuses all receives of the process, because librdmacm opens a device once per
-/// process.
+/// While this object exists, the device refuses all receives of the process. librdmacm opens a device once per process,
+/// so all queue pairs of the process use the replaced function.
 class RefusedReceives {
  public:
   explicit RefusedReceives(fabric::Endpoint address) {

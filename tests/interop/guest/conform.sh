@@ -12,8 +12,8 @@ fabric=verbs
 # Cases that are not run against the kernel.
 not_for_knfsd='chunk-lists/.*read|read-chunks/|long-calls/|limits/|stalls/many-reads'
 not_for_siw='enhanced/(peer-to-peer|ready-by|word-of|reads-within)|bad-request/(length-not-reached|every-prefix|many-at-once)|closing/resets'
-# Each case of the kernel's client needs a mount, which takes time: only these families run. A case of stalls takes
-# minutes.
+# Only these families run, because each case of the kernel's client needs a mount, which takes time. A case of `stalls`
+# would take minutes.
 not_for_linux='(?!(headers|write-chunks|reply-chunks|memory|invalidation|read)/)'
 
 # conform NAME TESTER LEFT_OUT ARGUMENT...: runs rpcrdma-conform TESTER, without the cases that match LEFT_OUT; if $ONLY
@@ -60,7 +60,7 @@ conform_linux() {
     "$tests/interop/guest/mount-and-copy.sh" '{address}' '{port}' '{mount_port}' '{dir}'
 }
 
-# siw sometimes delays reading the bytes that arrive right after its Reply.
+# The pause: siw sometimes delays reading the bytes that arrive right after its Reply.
 conform_iwarp() {
   start_knfsd
   expect "siw below the kernel's server" conform iwarp-siw iwarp "$not_for_siw" --enhanced --pause 0.2 --patience 20 \

@@ -14,14 +14,14 @@ vm_ext4 /srv/e2e 900
 export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
-# The lists name test files, classes and methods. The selection `default` runs the tests of `programs` and `peers`, in
-# which the device carries messages or data, or ends connections, except the tests of `later`. `more` runs all others,
-# except those of `host`, which need no device and run only outside of virtual machines (but links.sh runs `ipoib`).
+# The lists name test files, classes and methods. In the tests of `programs` and `peers` the device carries messages or
+# data, or ends connections. The selection `default` runs these two lists without the tests of `later`. `more` runs all
+# other tests except those of `host`, which run only outside of virtual machines (but links.sh runs `ipoib`).
 host=(service_manager tirpc dissector ipoib)
 # The two lists take about the same time.
 programs=(commands/MemoryExport trees lifecycle many_clients)
 peers=(chunks duplicates/OverRdma faults hostile_peers hostile_rpc read_sinks)
-# Tests of these lists that take long in an emulated machine and resemble another test, or that need no device.
+# Tests of these two lists that take long in an emulated machine and resemble another test, or that need no device.
 later=(commands/MemoryExport.test_sizes_around_the_limits trees/Trees.test_with_crc trees/Trees.test_real_files_to_memory
   lifecycle/WithoutRdmaCore lifecycle/Lifecycle.test_help lifecycle/Lifecycle.test_usage_errors
   faults/Faults.test_sigpipe_in_mid_put faults/Faults.test_nobody_reads_the_output)

@@ -8,7 +8,7 @@ shift 2
 # The tests that are left out, and why: most need functions that the soft devices of Linux 6.1 lack.
 left_out=(
   # To the peer an abort looks like an orderly end; a receiver is not notified of a message that arrives too early.
-  # VerbsTest has both tests, in the form that rdma_cm allows.
+  # VerbsTest tests both cases, as far as rdma_cm allows.
   '*AbortFlushesInOrder*' '*ThePeersAbortFlushesToo*' '*SendsWithoutAReceive*'
   # 200 handshakes at once overrun the emulated machine's management queue. VerbsTest has a test with 40.
   '*TwoHundredConnections*'
@@ -34,8 +34,8 @@ case $device in
       '*InvalidationWaitsFor*' '*SendsLongerThanTheReceive*'
       # A connector does not learn the read depths of its peer.
       '*ReadDepthsAreNegotiated*'
-      # A connector that receives a message together with the MPA reply fails: the peer must not send first (RFC 5044
-      # section 7.1.2), which the acceptor's device would have to prevent.
+      # A connector fails if it receives a message together with the MPA reply. The acceptor must not
+      # send first (RFC 5044 section 7.1.2), but its device does not prevent it.
       '*TheAcceptorMaySendFirst*'
       # One work queue does all handshakes, and drops those that wait too long.
       '*FortyConnectionsAtOnce*'

@@ -98,9 +98,9 @@ rxe_on_a_bridge() {
   for ((number = 1; number <= count; ++number)); do rdma link add "rxe$number" type rxe netdev "host$number" || return 1; done
 }
 
-# start_nfsd FABRIC ADDRESS [OPTION...]: starts the server with the exports /ours, of /srv/ours, and /memory, on port
-# 20050, TCP on 20051; $ours_options are options of /ours, each with a comma before it; $nfsd_prefix is a command that
-# executes the server. Both exports trust root, because these scripts run as root.
+# start_nfsd FABRIC ADDRESS [OPTION...]: starts the server on ports 20050 (RDMA) and 20051 (TCP). It exports /srv/ours
+# as /ours, and the memory export /memory. Both exports trust root, because these scripts run as root. $ours_options
+# are options of /ours, each with a comma before it; $nfsd_prefix is a command that executes the server.
 ours_options=''
 nfsd_prefix=()
 start_nfsd() {
@@ -146,8 +146,8 @@ no_bad_replies() {
     { echo "mountstats: ${numbers[*]}" && false; }
 }
 
-# resources_are BEFORE [HOW]: waits until the command HOW prints BEFORE again, a list of the resources that the RDMA
-# subsystem holds. Closed connections remain for a while. HOW is vm_rdma_resources by default.
+# resources_are BEFORE [HOW]: waits until the command HOW prints BEFORE again, because closed connections remain for a
+# while. HOW lists the resources that the RDMA subsystem holds; it is vm_rdma_resources by default.
 resources_are() {
   local how=${2:-vm_rdma_resources}
   vm_until 120 eval '[[ $('"$how"') == "'"$1"'" ]]' || { echo "now: $($how)" && echo "before: $1" && false; }

@@ -25,8 +25,8 @@ default=(ipoib/Five ipoib/Three ipoib/Pair.test_killed_under_load ipoib/Pair.tes
 echo 0 >/sys/devices/system/cpu/cpu1/online || vm_die 'the second processor stays'
 modprobe tun || vm_die 'no TUN devices'
 rxe_on_a_bridge "$devices" || vm_die 'no RoCE devices'
-# The device of a link is made in the initial network namespace, and then moved. Meanwhile nothing may answer there: the
-# peer of a TCP connection that continues would get a reset.
+# The device of a link is made in the initial network namespace, and then moved. Meanwhile its addresses
+# must not answer: the peer of an open TCP connection would get a reset.
 ip rule add pref 1 to 10.9.0.0/24 blackhole && ip -6 rule add pref 100 lookup local &&
   ip -6 rule add pref 1 to fd09::/64 blackhole && ip -6 rule del pref 0 || vm_die 'no rules'
 before=$(vm_rdma_resources)

@@ -17,9 +17,8 @@ case $device in
     ;;
 esac
 
-# One process calls the kernel's server without pause, and connects again after the server was stopped. Connections end
-# when the server's threads stop, and the calls are counted before threads start again: later calls use a new
-# connection.
+# One process calls the kernel's server without pause. Stopping the server's threads ends its connections. The calls are
+# counted before the threads start again, so later calls use a new connection.
 calls_served() { awk '/^rpc /{ print $2 }' /proc/net/rpc/nfsd; }
 serves_more_than() { (($(calls_served) > $1)); }
 part_fallback() {
