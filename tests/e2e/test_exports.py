@@ -114,7 +114,7 @@ class Squashing(Case):
         return s.st_uid, s.st_gid
 
     def test_root_is_anonymous_by_default(self):
-        """The default equals root_squash, as in a configuration file (Config.test_root_is_squashed_...)."""
+        """The default is root_squash. The class Config tests the default in a configuration file."""
         for option in ("", ",root_squash"):
             with self.subTest(option=option):
                 self.root_is_anonymous(self.server([f"{self.open}:/open{option}", f"{self.closed}:/closed{option}"],

@@ -117,7 +117,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_offload(self):
-        """One host cuts and joins packets, the other one has no offloads: neither kernel finds a wrong checksum."""
+        """One host cuts and joins packets, and the other has no offloads. Neither kernel finds a wrong checksum."""
         one, two = self.hosts
         one.start([two], "--mtu", 2044)
         two.start([one], "--mtu", 2044, "--no-offload")

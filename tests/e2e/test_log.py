@@ -62,7 +62,8 @@ class Lines(Case):
         return one["connection"], one["peer"], one["fabric"]
 
     def follow(self, server, peer, text):
-        """Ends the connection of `peer`. Its lines in the log agree with the statistics; the first contains `text`."""
+        """Ends the connection of `peer`. Checks that its log lines agree with the statistics,
+        and that the first contains `text`."""
         about = self.listed(server, peer)
         first = [line for line in self.lines(server) if line[0] == about[0]]
         self.assertIn(text, first[0][4])

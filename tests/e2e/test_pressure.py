@@ -72,7 +72,7 @@ class UnreadListings(Case):
         for peer, directory in greedy:
             self.request_listings(peer, directory)
         wait_until(lambda: self.one.counters()["calls"] >= calls + len(greedy) * CALLS, "all calls have arrived")
-        # In the queue of the I/O threads, these listings follow those of the greedy peers that hold bulk budget.
+        # The I/O threads first make those listings of the greedy peers that hold bulk budget, then these.
         self.list_as_others()
         self.assert_little_memory(before)
         for peer, _ in greedy:

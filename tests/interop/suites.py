@@ -219,7 +219,7 @@ class KernelOnRxe(WithInput):
     inputs = scaled(256, 64), scaled(5000, 300)
 
     def test(self):
-        """The kernel's client on rpcrdma-nfsd, rpcrdma-nfs on the kernel's server."""
+        """The kernel's client on rpcrdma-nfsd, and rpcrdma-nfs on the kernel's server."""
         self.make_input(*self.inputs)
         self.run_guest("rxe.sh", self.input)
         seen = capture.decoded(self.out / "mount-rxe.pcap")

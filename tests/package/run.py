@@ -105,7 +105,7 @@ class Headers:
 
 
 def headers(package):
-    """All headers in one source, and once more in reverse order: a header without its includes seldom passes both."""
+    """All headers in one source, and once more in reverse order: a header that lacks an include seldom passes both."""
     all_of = Headers(package)
     for_c = [name for name in all_of.names if name.suffix == ".h"]
     all_of.in_parallel([("forward", all_of.names, "CXX"), ("backward", all_of.names[::-1], "CXX"), ("c", for_c, "C")])
@@ -229,8 +229,9 @@ def example(package, name, how):
 
 
 def plugin_is_shared(package, program, kind):
-    """Checks that the plug-in is found: beside the shared library, or in RPCRDMA_PLUGIN_DIR by a program with the static
-    library. The plug-in must use the error categories and the Asio of the library or program, not copies of its own."""
+    """Checks that the shared library finds the plug-in beside itself, and a program with the static library finds it in
+    RPCRDMA_PLUGIN_DIR. The plug-in must use the error categories and the Asio of the library or program, not copies of
+    its own."""
     folder = package.libdir / "rpcrdma"
     if not (folder / "librpcrdma-verbs.so").exists():
         return

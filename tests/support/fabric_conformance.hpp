@@ -152,7 +152,7 @@ class FabricTest : public testing::TestWithParam<BedFactory> {
 /// Base of the tests of windows.
 class WindowTest : public FabricTest {
  protected:
-  /// The server writes `size` bytes to `to`, `skip` bytes after its start. Expects that this ends the connection.
+  /// The server writes `size` bytes, `skip` bytes after the start of `to`. Expects that this ends the connection.
   void expect_write_refused(const Segment& to, std::uint64_t skip, std::uint32_t size);
   void expect_read_refused(const Segment& from, std::uint64_t skip, std::uint32_t size);
   /// Invalidates an exposure of the client; waits until that has completed.

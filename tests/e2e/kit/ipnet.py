@@ -2,8 +2,8 @@
 """Network namespaces that act as hosts, with one rpcrdma-ip for each. Needs root.
 
 On iwarp they are on one bridge, and only the fabric's TCP port is open between them. Over verbs the programs use the
-RDMA devices of the initial network namespace, whose addresses are in RPCRDMA_E2E_HOSTS. The device of each link is
-moved to a namespace of its own, which nothing but the link connects to the others."""
+RDMA devices of the initial network namespace, whose addresses are in RPCRDMA_E2E_HOSTS. The TUN device of each
+link is moved to a namespace of its own. Only the links connect these namespaces."""
 import os
 import re
 import signal

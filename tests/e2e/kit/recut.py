@@ -33,7 +33,7 @@ class Direction:
 
     def offset(self, sequence):
         """The distance from `sequence` to the end of the stream so far, modulo 2^32; large if `sequence` is beyond
-        it."""
+        that end."""
         return (self.next - sequence) % (1 << 32)
 
     def take(self, sequence, octets):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The command that `rpcrdma-conform client` runs to test the kernel's client: mounts, copies the export, unmounts.
 #   mount-and-copy.sh ADDRESS PORT MOUNT_PORT FOLDER
-# The mount is soft: a call that is not answered fails after two times `timeo` (tenths of a second). The option noacl omits
-# the NULL call of NFSACL, whose failure the kernel would ignore.
+# The mount is soft: a call that is not answered fails after two times `timeo` (tenths of a second). The option noacl
+# omits the NULL call of NFSACL, whose failure the kernel would ignore.
 # Unmounts what an earlier case has left mounted because its command was killed.
 awk '$2 ~ "^/run/linux-" { print $2 }' /proc/mounts | xargs -r umount -l
 mount=$(mktemp -d /run/linux-XXXXXX)

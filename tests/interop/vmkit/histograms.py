@@ -35,7 +35,8 @@ def counted(out, name):
 
 
 def check(case, out, name, calls_in):
-    """Each histogram in `calls_in` counts each call once, that of chunks each chunk; there are no other histograms."""
+    """The script printed the histograms in `calls_in`, which count each call once, and on a server one that counts each
+    chunk once. It printed no other histograms."""
     calls, chunks = counted(out, name)
     case.assertGreater(calls, 0)
     expected = {text: calls for text in calls_in}
