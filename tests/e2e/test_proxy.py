@@ -161,7 +161,7 @@ class Seeds(ProxyCase):
 
 @iwarp_only("the proxy relays iWARP")
 class Replies(ProxyCase):
-    """The client sends calls one by one, and sees whether they were executed."""
+    """A hand-driven client sends calls one by one through the proxy."""
 
     def test_a_create_whose_reply_was_cut_executes_once(self):
         proxy = self.proxy("drop-reply create", "drop-reply mkdir")

@@ -64,7 +64,7 @@ class SystemCalls(Case):
         self.assertEqual(struct.unpack_from(">I", results)[0], nfs.OK)
 
     def counted(self, calls, ask=None):
-        """The number of system calls for each of `calls`, by name; the first few calls are not counted."""
+        """How often one of `calls` makes each system call, on average. The first three calls are not counted."""
         ask = ask or (lambda one: self.ask(*one))
         warm, measured = calls[:3], calls[3:]
         for one in warm:

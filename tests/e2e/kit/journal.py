@@ -249,7 +249,7 @@ class Journal:
         return f"{self.path}: acknowledged {sorted(self.names)}, found {sorted(actual)}"
 
     def recover(self, address):
-        """Acts as a client after a restart of the server: sends again an EXCLUSIVE create without a reply, and
+        """Acts as a client after a restart of the server: sends again an EXCLUSIVE create that got no reply, and
         uncommitted writes with the old handles."""
         before, self.verifier = self.verifier, None
         self.connect(address)

@@ -29,7 +29,7 @@ BY_HAND = {"operations_total", "iwarp_frames_total", "waits_total"}
 # Only the server's kernel knows when TCP sends again.
 UNKNOWN = {"iwarp_retransmissions_total"}
 CHANGES = "SETATTR|WRITE|CREATE|MKDIR|SYMLINK|MKNOD|REMOVE|RMDIR|RENAME|LINK"
-# For families that clients do not count, or that only clients written by hand count: the condition that the value meets
+# For each family in BY_HAND, and for those that no client counts (except UNKNOWN): the condition that its value meets
 # when all clients have left.
 INVARIANTS = {
     "build_info": "{} == 1",

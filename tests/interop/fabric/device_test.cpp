@@ -196,7 +196,7 @@ TEST_P(DeviceTest, TheServersDeviceGoesAtWorkAndComesBack) { remove_and_add("ser
 TEST_P(DeviceTest, TheClientsDeviceGoesAndComesBack) { remove_and_add("client", false); }
 TEST_P(DeviceTest, TheClientsDeviceGoesAtWorkAndComesBack) { remove_and_add("client", true); }
 
-// The port is in use when the device is back: the log says so once, however often the listener retries.
+// The port is in use when the device is back: the log warns of it once, however often the listener retries.
 TEST_P(DeviceTest, TheServersPortIsTakenWhileItsDeviceIsAway) {
   listen();
   EXPECT_TRUE(control("remove server"));

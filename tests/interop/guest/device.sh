@@ -66,7 +66,7 @@ test_programs() {
   stop_nfsd
 }
 
-# A device that comes back has another number.
+# Leaves out the device's number, which changes when the device comes back.
 vm_rdma_resources() { rdma resource show | sed 's/^[0-9]*: //' | sort; }
 
 rxe_with_a_wire

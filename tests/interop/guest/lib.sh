@@ -137,8 +137,8 @@ drop_caches() { sync && echo 3 >/proc/sys/vm/drop_caches; }
 
 # The numbers of the mount's rdma transport, in the order of the kernel's xprt_rdma_print_stats.
 transport_statistics() { grep -A40 'mounted on /mnt ' /proc/self/mountstats | sed -n 's/.*xprt:\trdma //p'; }
-# Checks the fields of mountstats that should be zero: bad replies, and unknown XIDs unless the test kills programs that
-# wait for a reply.
+# no_bad_replies [UNKNOWN]: checks that mountstats counts no bad replies, and at most UNKNOWN (default: 0) unknown XIDs.
+# A program that is killed while it waits for a reply can cause one.
 no_bad_replies() {
   local numbers unknown=${1:-0}
   read -ra numbers < <(transport_statistics)

@@ -23,7 +23,7 @@ part_mount() {
   expect 'nothing is left of the mounts' resources_are "$before"
 }
 
-# One handle in each call: the Send with Invalidate of rpcrdma-nfsd saves the kernel's client each local invalidation.
+# Each call has one handle. rpcrdma-nfsd invalidates it with the reply, so the kernel's client need not do so.
 mount_invalidation() {
   must 'mount' mount_ours $right rsize=65536,wsize=65536
   trace_on xprtrdma_mr_reminv xprtrdma_mr_localinv
