@@ -55,7 +55,7 @@ class Load(Scraped):
         return sum(number for labels, number in counts.of("calls_total").items() if ("procedure", procedure) in labels)
 
     def programs_that_count(self, listener):
-        """Compares captures with the numbers of measured calls that programs print. rpcrdma-ping makes other calls first."""
+        """Compares captures with the numbers of calls that programs print. rpcrdma-ping also makes other calls."""
         count = scaled(5000, 2000, 200)
         counts, shown = self.captured(listener, "rpcrdma-ping", "--count", count, listener)
         self.assertIn(f"{count} NULL calls", shown)
