@@ -66,9 +66,9 @@ class StderrSink final : public LogSink {
   spdlog::logger logger_;
 };
 
-/// The addresses of an IPv6 /64 prefix are spread over half of the groups: not over all groups, because one host may
-/// have all these addresses, and not in one group, because the hosts of a network share a prefix. An IPv4-mapped
-/// address belongs to the group of the IPv4 address.
+/// Spreads the addresses of an IPv6 /64 prefix over half of the groups. One host may have all these addresses, so it
+/// must not reach all groups. Many hosts may share the prefix, so they must not share one group. An IPv4-mapped address
+/// belongs to the group of the IPv4 address.
 std::size_t group_of(const boost::asio::ip::address& peer) noexcept {
   using namespace boost::asio::ip;
   if (peer.is_v4()) return std::hash<address_v4>{}(peer.to_v4());

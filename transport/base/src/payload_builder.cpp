@@ -7,7 +7,8 @@
 namespace rpcrdma {
 namespace {
 
-/// How many bytes to request from PayloadMemory: many for a large value, as each piece of memory becomes a segment.
+/// How many bytes to request from PayloadMemory for a value: large pieces for a large value, because each piece of
+/// memory becomes a segment.
 std::uint32_t growth_for(std::size_t value) noexcept {
   const std::size_t most = value > (std::size_t{1} << 16) ? std::size_t{1} << 20 : std::size_t{4096};
   return static_cast<std::uint32_t>(std::min(value, most));

@@ -64,7 +64,7 @@ bool Runner::linger(bool (*look)(void*), void* object) {
   return spin([&]() -> std::size_t { return look(object) ? 1 : 0; }, kLongestLinger) != 0;
 }
 
-/// Yields before the first poll of the window, and after every kPollsPerYield polls: the peer may wait for this CPU.
+/// In the window, yields before the first poll and after every kPollsPerYield polls: the peer may wait for this CPU.
 template <typename Poll>
 std::size_t Runner::spin(Poll look, Clock::duration most) {
   if (!yields_first() || ++turns_ % kProbe == 0) {

@@ -93,7 +93,8 @@ std::size_t largest_left(const Payload& payload, const ItemFlags& reduced) noexc
   return best;
 }
 
-/// Moves items into Read chunks, the largest first, until header and stream fit; false if they do not fit even then.
+/// Moves items into Read chunks, the largest first, until header and stream fit. False if the items that may be moved
+/// do not suffice.
 bool fit_inline(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   for (;;) {
     // Each chunk makes the header longer: measure again.

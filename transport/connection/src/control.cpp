@@ -151,7 +151,8 @@ void Control::pump() {
   pumping_ = false;
 }
 
-/// Posts one update, offer or request (perhaps an empty one) of this side; false if none is due or may be sent now.
+/// Posts one update, offer or request (perhaps an empty one) of this side; false if nothing is due, or nothing may be
+/// sent now.
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {

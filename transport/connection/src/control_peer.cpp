@@ -139,7 +139,7 @@ Disposition Control::consider_size(std::uint32_t size) {
   const std::uint32_t current = own_.receive_buffer_size;
   if (size > current) return start_raise(size, true) ? Disposition::pending : Disposition::rejected;
   if (raising_) {
-    // Cancels the replacement of receives by larger ones, which has begun.
+    // Stops replacing receives by larger ones.
     const bool asked = std::exchange(raise_asked_, false);
     cleared_[kReceiveSize] = cleared_[kReceiveSize] || asked;
     raising_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The policy asks the peer for larger receives when many calls are long. It asks for the first size again
-// when no call needs a larger one and when there are no calls, and for the size that the peer offers when the peer is
-// short of memory. The peer replaces a receive only after a message has consumed it; on an idle connection, empty
+// Operation. The policy asks the peer for larger receives when many calls are long. It asks for the first size
+// when no call needs a larger one, or when there are no calls. It asks for the size that the peer offers when the peer
+// is short of memory. The peer replaces a receive only after a message has consumed it; on an idle connection, empty
 // requests therefore consume the large receives one by one.
 #include "control.hpp"
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t kLargest = 4u << 20;
 constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
 /// Small buffers share regions of up to this size, because registration is slow on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
-/// The least number of slabs of a pool that is full of small buffers: limits the size of a slab in a small pool.
+/// A slab takes at most 1/kSlabsAtLeast of the pool, unless one buffer is larger.
 constexpr std::size_t kSlabsAtLeast = 16;
 constexpr std::size_t kPage = 4096;
 /// The maximum number of slabs that one trim() drops: deregistering takes long on some fabrics.

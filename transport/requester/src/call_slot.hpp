@@ -27,7 +27,7 @@ class CallSlot {
   enum class State : std::uint8_t { idle, on_wire, ending, orphan, draining };
   enum class Start : std::uint8_t {
     sent,    ///< the slot has taken the call, which is on the wire or ending
-    wait,    ///< send credits are short at present, if failure() is FabricError::queue_full; otherwise memory
+    wait,    ///< a shortage at present: of send credits if failure() is FabricError::queue_full, otherwise of memory
     failed,  ///< the call cannot be sent: see failure()
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One function encodes a call into a send buffer, plans it, exposes its memory, and sends it. A call that
-// fits inline, as does its longest reply, needs neither windows nor an allocation.
+// Operation. One function encodes a call into a send buffer, plans it, exposes its memory, and sends it. If a call
+// and its longest reply fit inline, the call needs neither windows nor an allocation.
 // Ownership. The slot holds buffers, windows and send credits until the call is over.
 // Errors. A shortage is reported as Start::wait, and RequesterCore retries. A call that cannot be sent fails at once
 // [8166-4.5.4-c]. If the connection refuses work, the call counts as sent and waits for the end of the connection.
@@ -162,7 +162,7 @@ error_code CallSlot::bind(BufferRef memory, fabric::Access access, Segment& out)
   return {};
 }
 
-/// Treats the call as sent, because some windows may be bound already: aborts the connection if that is at fault, else
+/// Treats the call as sent, because some windows may be bound already. If the connection is at fault, aborts it. Else
 /// ends the call as if it had been answered.
 CallSlot::Start CallSlot::bind_failed(error_code why) {
   state_ = State::on_wire;

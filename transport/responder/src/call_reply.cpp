@@ -18,8 +18,8 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The number of bytes by which a reply, without its items, may exceed its Reply chunk (or ServiceSetup::max_chunk, if
-/// that is smaller) while it is built; a longer reply is refused.
+/// While a reply is built, it may take this many bytes more than its Reply chunk or ServiceSetup::max_chunk, whichever
+/// is smaller; items do not count. A longer reply is refused.
 constexpr std::uint32_t kSlack = 65536;
 
 }  // namespace

@@ -3,7 +3,7 @@
 // reports its completion. Without credits the job waits for them.
 // Ownership. The destination belongs to the caller until the handler runs.
 // Errors. A Read that fails ends the connection and the job. If a Read cannot be posted, the connection ends, and then
-// the job. But if the sink of a Read cannot be registered at present, only the job ends, after the Reads before it are
+// the job. But if the sink of a Read cannot be registered at present, only the job ends, after its earlier Reads are
 // complete.
 #include "pull_job.hpp"
 

@@ -10,7 +10,7 @@ namespace rpcrdma::transport {
 
 class CallImpl;
 
-/// Reads one chunk. The segments, the destination and the send credits determine the number of RDMA Reads and rounds.
+/// Reads one chunk by RDMA Reads, in rounds: each round posts as many Reads as there are send credits.
 class PullJob final : public fabric::WorkContext, public UnitWaiter {
  public:
   /// Reads `segments` from `offset` on. They must not change until the job ends and calls CallImpl::pulled().

@@ -28,8 +28,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   /// Evicts the connection (of `peer`, if given) that has been idle longest. False if none has been idle for long
   /// enough.
   bool give_way(const std::optional<boost::asio::ip::address>& peer);
-  /// Closes connections as they become idle, and all of them at `deadline`. `done` runs when no connection and no call
-  /// is left.
+  /// Closes each connection when its last call is over, and all that remain at `deadline`. `done` runs when no
+  /// connection and no call is left.
   void drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> done);
   /// Ends everything at once. No handler runs afterwards.
   void destroy() noexcept;

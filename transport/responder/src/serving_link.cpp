@@ -26,7 +26,7 @@ wire::ErrorKind kind_of(wire::Answer answer) noexcept {
 
 ServingLink::~ServingLink() { lost({}); }
 
-/// Posts receives now; the next reply carries the grant [8166-3.3.1-e].
+/// Posts receives for the requested credits now; the next reply carries the grant [8166-3.3.1-e].
 void ServingLink::take_request(const wire::Header& header) noexcept {
   const std::uint32_t wanted = std::clamp(header.credits, 1u, credits_);
   // [8167-4.3.2-a] receives for both directions

@@ -87,8 +87,8 @@ class ServingLink {
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
   std::optional<CallFingerprint> failed_pull_;
-  // The number of calls whose RDMA Writes may have failed: the Writes were posted after the peer's last call or faulty
-  // message.
+  // The number of calls whose RDMA Writes may have failed: since these Writes, neither a call nor a faulty message has
+  // arrived from the peer.
   std::uint32_t unproven_writes_ = 0;
   CallFingerprint unproven_;
 };

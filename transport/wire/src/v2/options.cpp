@@ -20,7 +20,7 @@ Result<std::size_t> written(const Writer& out) noexcept {
 
 }  // namespace
 
-// [xchar-4.1-a] the list, then the subset that does not change
+// [xchar-4.1-a] the list, then the positions of the values that do not change
 Decoded decode(Octets option, InitOption& out) {
   Reader in(option);
   decode(in, out.start);

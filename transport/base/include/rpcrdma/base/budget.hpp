@@ -11,9 +11,9 @@
 // bytes of the connection, the bytes of its peer address and the request together do not exceed the free bytes. With
 // small requests, a connection without competitors thus reaches a third of the budget; with n addresses of one
 // connection each, every connection reaches 1/(n+2), and some bytes remain for a new peer. A connection that holds
-// nothing may take its first bytes, as far as bytes are free, if its peer address holds nothing, or would then hold at
-// most three times the free bytes. Peers are served round-robin, and so are the connections of a peer. Used on one
-// thread.
+// nothing may take any free bytes if its peer address holds nothing either. Otherwise the address, with these bytes,
+// may hold at most three times the free bytes. Peers are served round-robin, and so are the connections of a peer. Used
+// on one thread.
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 

@@ -10,8 +10,8 @@ namespace rpcrdma {
 class Runner;
 
 /// Waits for the next message of a connection within the handler that has processed the previous message. The wait
-/// reads the connection itself and so avoids a turn of the event loop, which costs two system calls for each message:
-/// the first one reports that the connection is readable, and the second one that nothing is left to read.
+/// reads the connection itself and so avoids a turn of the event loop. Such a turn costs two system calls: one reports
+/// that the connection is readable, and one that nothing is left to read.
 ///
 /// No other handler of the io_context runs during the wait. Therefore a connection waits only while no other connection
 /// is active, at most a few times per handler, and less often if its waits find no messages. A Runner must run the
@@ -25,8 +25,8 @@ class RPCRDMA_EXPORT Linger {
 
   /// To be called at the start of each handler of the connection.
   void begin() noexcept;
-  /// If the handler is allowed to wait, calls `poll` repeatedly until it returns true, which means that it has found a
-  /// message, or until the time for the wait is over. Returns whether a message was found.
+  /// If the handler is allowed to wait, calls `poll` repeatedly: until it has found a message and returns true, or
+  /// until the time for the wait is over. Returns whether a message was found.
   template <typename Poll>
   bool wait(Poll&& poll) {
     return allowed() &&

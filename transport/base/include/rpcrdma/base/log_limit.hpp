@@ -20,7 +20,7 @@ class LogLimit {
   static constexpr std::chrono::seconds kPeriod{10};  ///< the length of a period, which begins with its first line
 
   /// Returns nothing if no line may be written at `now` about a peer of the group `peer` modulo kGroups. Otherwise
-  /// returns the number of lines about the peer's group that have been left out since the last one that was written.
+  /// returns the number of lines about the peer's group that have been left out since the last written line.
   std::optional<std::uint64_t> admit(Clock::time_point now, std::size_t peer = 0) noexcept {
     Group& group = groups_[peer % kGroups];
     if (group.written == 0 || now - group.begun >= kPeriod) {

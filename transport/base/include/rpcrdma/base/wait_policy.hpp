@@ -68,7 +68,7 @@ class RPCRDMA_EXPORT WaitPolicy {
   void found() noexcept;
   /// The poll that window() allowed has found nothing for `polled`.
   void missed(Duration polled) noexcept;
-  /// While polling, the thread was without its processor for `lost`, which is kDisplaced or longer, until `now`.
+  /// While polling, the thread lost its processor, and has got it back at `now`, after `lost`: kDisplaced or longer.
   void displaced(TimePoint now, Duration lost) noexcept;
 
  private:

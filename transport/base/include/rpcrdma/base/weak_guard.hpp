@@ -11,7 +11,7 @@
 namespace rpcrdma {
 
 /// A member of a T that gives handlers a weak reference to this T while they wait in an io_context. A handler must not
-/// own the T: the io_context may destroy the handler late, when other objects that the T refers to no longer exist.
+/// own the T: the io_context may destroy the handler late, when objects that the T refers to no longer exist.
 /// Used on one thread.
 template <class T>
 class WeakGuard {
@@ -28,8 +28,8 @@ class WeakGuard {
       if (T* const object = block->object) function(*object, std::forward<decltype(arguments)>(arguments)...);
     };
   }
-  /// As wrap(), but starting an operation with this handler allocates nothing, unless the handler does not fit a
-  /// PostMemory, or another handler that this function made is still waiting.
+  /// As wrap(), but starting an operation with this handler allocates nothing if the handler fits a PostMemory, and no
+  /// other handler that this function made is still waiting.
   template <class Function>
   auto wrap_in_own_memory(Function function) const {
     return boost::asio::bind_allocator(PostAllocator<void>(block_->memory), wrap(std::move(function)));

@@ -4,8 +4,8 @@
 // (draft-dnoveck-nfsv4-rpcrdma-xcharext-01; rpcrdma/wire/v2/characteristics.hpp has the codes).
 //
 // Once version two has been agreed, each side announces its characteristics, unless ConnectionOptions::characteristics
-// forbids it. A client first waits for a reply that grants more than one credit or, if the server has announced its
-// characteristics already, for any reply. Version one has no characteristics.
+// forbids it. A client first waits for a reply that grants more than one credit. If the server has already announced
+// its characteristics, any reply will do. Version one has no characteristics.
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/io_context.hpp>
@@ -99,20 +99,20 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
 
   /// Asks the peer to change its characteristics. Completes with void(error_code, ChangeOutcome) when the peer has
   /// answered; characteristics() shows a pending value once it is in effect. Before a request for a smaller Receive
-  /// Buffer Size is sent, this side limits its Sends (section 3.1). Errors: TransportError::no_characteristics if the
-  /// state is not ExchangeState::active; connection_lost; bad_reply if the peer's answer is malformed;
-  /// BaseError::invalid_argument for a value out of range; BaseError::out_of_memory if too many requests wait;
-  /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. If a request that was sent ends with
-  /// bad_reply or deadline_exceeded, it is unknown whether the peer has changed its values; this side then sends only
-  /// messages that both the old and the new values allow.
+  /// Buffer Size is sent, this side limits its Sends to that size, but not to less than 4096 bytes (section 3.1).
+  /// Errors: TransportError::no_characteristics if the state is not ExchangeState::active; connection_lost; bad_reply
+  /// if the peer's answer is malformed; BaseError::invalid_argument for a value out of range; BaseError::out_of_memory
+  /// if too many requests wait; BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. If a request
+  /// that was sent ends with bad_reply or deadline_exceeded, it is unknown whether the peer has changed its values;
+  /// this side then sends only messages that both the old and the new values allow.
   template <class Token>
   auto async_request(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::request, wanted, std::forward<Token>(token));
   }
-  /// Changes this side's characteristics, and announces them to the peer. Completes with the arguments of
-  /// async_request(), but does not wait for the peer. The Receive Buffer Size can only be raised: only a peer may ask
-  /// for a smaller size (section 3.1). A larger size is pending until the last smaller Receive has been consumed; it is
-  /// rejected if memory or options do not allow it.
+  /// Changes this side's characteristics, and announces them to the peer. Completes with
+  /// void(error_code, ChangeOutcome), without waiting for the peer. The Receive Buffer Size can only be raised: only a
+  /// peer may ask for a smaller size (section 3.1). A larger size is pending until the last smaller Receive has been
+  /// consumed; it is rejected if memory or options do not allow it.
   template <class Token>
   auto async_change(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::change, wanted, std::forward<Token>(token));

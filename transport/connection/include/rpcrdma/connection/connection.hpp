@@ -44,16 +44,16 @@ class ConnectionEvents {
   /// The connection has ended, and its queue pair is quiesced: posted and exposed memory is not accessed any more.
   /// Runs once, as the last event, also when connecting failed.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// An RPC call, or an RDMA_NOMSG that is a call: by its Position-Zero Read chunk or, in version two, by its
-  /// direction. `message` may be moved from; `message.header` is valid while this function runs, and its contents may
-  /// be swapped out to keep them.
+  /// An RPC call. An RDMA_NOMSG is a call if it has a Position-Zero Read chunk (version one) or the direction call
+  /// (version two). `message` may be moved from; `message.header` is valid while this function runs, and its contents
+  /// may be swapped out to keep them.
   virtual void on_call(Received& message) noexcept = 0;
   /// An RPC reply, or any other RDMA_NOMSG.
   virtual void on_reply(Received& message) noexcept = 0;
   /// An RDMA_ERROR, unless it answers an optional message of this side.
   virtual void on_peer_error(Received& message) noexcept = 0;
-  /// A header that cannot be decoded, other than that of a malformed optional message; or a payload that is neither a
-  /// call nor a reply (bad_chunks).
+  /// A message whose header cannot be decoded, or whose payload is neither a call nor a reply (bad_chunks). Optional
+  /// messages with bad_option or bad_direction are answered without this event.
   virtual void on_bad_message(wire::WireError error, Received& message) noexcept = 0;
   /// The end of a batch of completions. Send credits, receives and memory may have become free.
   virtual void on_batch_end() noexcept = 0;
@@ -81,7 +81,7 @@ struct ConnectionSetup {
   Role role = Role::client;
   ConnectionOptions options;
   std::uint32_t max_segments = 256;  ///< the most segments in a received header
-  std::uint32_t chunk_work = 256;    ///< send credits in addition to one Send for each call credit
+  std::uint32_t chunk_work = 256;    ///< send credits for chunks, in addition to one for each call credit
   Log log;                           ///< the connection becomes the subject of the lines
   /// Shared by the connections of a thread; outlives them. Null: no bound.
   PeerLogLimits* log_limits = nullptr;
@@ -109,8 +109,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// VersionChoice::automatic a client offers version two by its first call, and a server learns the version from the
   /// client's messages.
   std::uint32_t version() const noexcept { return version_; }
-  /// False while the version is unknown: a client does not know yet whether the server supports the version that it
-  /// offers, or a server with VersionChoice::automatic has not received a message yet.
+  /// False while the version is unknown: a client does not know yet whether the server supports the offered
+  /// version, or a server with VersionChoice::automatic has not received a message yet.
   bool version_settled() const noexcept { return version_settled_; }
   /// To be called when the server has refused version two but supports version one. Later calls have version one.
   void fall_back() noexcept;
@@ -126,7 +126,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t buffer_size() const noexcept { return buffer_size_; }
   /// The largest send threshold of this connection so far.
   std::uint32_t highest_send() const noexcept { return highest_send_; }
-  /// True if the peer may invalidate handles of this side, even if only by replies in transit.
+  /// True if the peer may invalidate handles of this side, or was once allowed to: replies in transit may still do so.
   bool expects_invalidation() const noexcept { return expects_invalidation_; }
   /// The limits of headers that this side accepts.
   const wire::DecodeLimits& decode_limits() const noexcept { return decode_limits_; }
@@ -171,15 +171,14 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   bool peer_takes_reverse_calls() const noexcept;
   /// True if the peer has announced that it accepts reverse calls with chunks.
   bool peer_takes_reverse_chunks() const noexcept;
-  /// True if memory is short, characteristics are exchanged (ExchangeState::active), this side's receives are larger
-  /// than at first and are not being raised, and the peer has not been told yet that this side would accept a request
-  /// for smaller receives.
+  /// True if offer_smaller_receives() makes sense: memory is short, the state is ExchangeState::active, this side's
+  /// receives are larger than at first and are not being raised, and this offer has not been made yet.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that smaller receives would suffice. Requires may_offer_smaller_receives().
   void offer_smaller_receives() noexcept;
   /// To be called when ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
-  /// To be called for each call of version two of this side; `size` is the number of bytes that the call would have
+  /// To be called for each version-two call of this side; `size` is the number of bytes that the call would have
   /// without chunks. The policy may then ask the peer for larger or smaller Receives.
   void note_own_call(std::uint64_t size) noexcept;
   /// To be called for each reply of version two that is planned with the current send threshold and posted later.
@@ -247,8 +246,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// The present time. Within a batch of completions, all calls return the time of the first call in the batch: a batch
   /// reads the clock once.
   std::chrono::steady_clock::time_point batch_time() noexcept;
-  /// To be called when a reply has been posted. Counts in `latency`, which must outlive the connection, the nanoseconds
-  /// from `arrived` until the work of this batch is submitted.
+  /// To be called when a reply has been posted. Counts in `latency` the nanoseconds from `arrived` until the work of
+  /// this batch is submitted. `latency` must outlive the connection.
   void note_reply(Histogram& latency, std::chrono::steady_clock::time_point arrived) {
     replies_.push_back({&latency, arrived});
   }

@@ -11,9 +11,9 @@ namespace rpcrdma::transport {
 ///
 /// A call that fits inline costs neither windows nor an RDMA Read, but each Receive of the peer must be as large as the
 /// largest inline call. Therefore the policy asks for a larger size when a quarter of the last 64 calls were too long
-/// for the present size and would fit the larger one. It asks for the first size again when none of 1024 calls needed a
-/// larger one. The large distance between 64 and 1024 keeps the size from changing back and forth. If the peer rejects
-/// a size, the policy asks for a larger size again only after 16384 calls.
+/// for the present size and would fit the larger one. It asks for the first size when none of 1024 calls in a row
+/// needed a larger one. The large distance between 64 and 1024 keeps the size from changing back and forth. If the peer
+/// rejects a size, the policy asks for a larger size again only after 16384 calls.
 class InlineGrowth {
  public:
   static constexpr std::uint32_t kWindow = 64;           ///< calls that are examined together

@@ -34,8 +34,8 @@ struct CharacteristicOptions {
   std::uint32_t max_receive_size = 65536;
   /// Largest Send of this side if the peer announces larger Receives; no effect below `send_size`.
   std::uint32_t max_send_size = 65536;
-  /// Ask the peer for larger Receives when many calls are too long for its present Receives, and for the first size
-  /// when no call needs a larger one (connection/inline_growth.hpp).
+  /// Ask the peer for larger Receives when many calls are too long for the present ones, and for Receives of the first
+  /// size when no call needs larger ones (connection/inline_growth.hpp).
   bool adaptive = true;
   /// A request that is not answered within this time ends with BaseError::deadline_exceeded.
   std::chrono::milliseconds request_timeout{10000};

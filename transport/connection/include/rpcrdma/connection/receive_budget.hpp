@@ -5,7 +5,7 @@
 
 namespace rpcrdma::transport {
 
-/// Bounds the memory that the receives of all connections take from a pool, as the pool has other users as well.
+/// Bounds the memory that the receives of all connections take from a pool, which has other users as well.
 /// Used on one thread.
 class ReceiveBudget {
  public:

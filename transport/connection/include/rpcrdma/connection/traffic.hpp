@@ -46,7 +46,7 @@ struct Traffic {
   std::uint64_t send_queue_waits = 0;  ///< calls, replies, RDMA Reads or Writes that waited for a send queue entry
   std::uint64_t read_depth_waits = 0;  ///< RDMA Reads that waited because the connection's ORD was in use
   std::uint64_t budget_waits = 0;      ///< how often calls waited for bytes of a budget (responder)
-  // Credits, as sums over all messages; the sum divided by `calls` is the mean.
+  // Sums of credits over all messages; divided by `calls`, they are means.
   std::uint64_t credits_asked = 0;    ///< credits that calls have requested
   std::uint64_t credits_granted = 0;  ///< credits that replies have granted
 

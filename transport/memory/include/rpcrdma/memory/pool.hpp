@@ -61,10 +61,10 @@ struct PoolOptions {
 RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities,
                                         std::size_t pools) noexcept;
 
-/// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger buffers are allocated one by one), page-aligned and
-/// kept for reuse: if the class of the wanted size has a free buffer, allocate() neither maps nor registers memory. If
-/// the fabric does not enforce exact window bounds, each buffer is a region of its own. Idle slabs are dropped when a
-/// new slab would otherwise exceed the bound or the limit of locked memory.
+/// Lends page-aligned buffers and keeps them for reuse. The size classes are the powers of two from 4 KiB to 4 MiB;
+/// larger buffers are allocated one by one. If the class of the wanted size has a free buffer, allocate() neither maps
+/// nor registers memory. If the fabric does not enforce exact window bounds, each buffer is a region of its own. Idle
+/// slabs are dropped when a new slab would otherwise exceed the bound or the limit of locked memory.
 class RPCRDMA_EXPORT Pool {
  public:
   /// An empty pool: memory is registered when it is first needed. `fabric` must outlive the pool.

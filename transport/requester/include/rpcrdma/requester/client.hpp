@@ -49,9 +49,9 @@ struct ClientOptions {
   /// If a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
   /// re-established: the server may have vanished without closing the connection.
   std::chrono::milliseconds silence{10000};
-  /// The longest time that a call that is cancelled or past its deadline waits for the server to stop using the memory
-  /// of the call (a transfer in progress, a Send not accepted). After this time the connection is aborted, which frees
-  /// the memory at once.
+  /// A call that is cancelled or past its deadline waits at most this long for the server to stop using the memory of
+  /// the call (a transfer in progress, a Send not accepted). Then the connection is aborted, which frees the memory at
+  /// once.
   std::chrono::milliseconds grace{1000};
   /// With VersionChoice::automatic: if the server does not support version two, the client does not offer it again for
   /// this time.

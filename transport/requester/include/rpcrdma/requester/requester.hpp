@@ -30,9 +30,9 @@ class RPCRDMA_EXPORT Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  /// Writes the RPC call message, its XID first, into `out`. Runs when a credit is available, and again each time that
-  /// the call has to be sent again, or could not be sent yet because memory or send credits were short. Must always
-  /// write the same message. Memory given to out.item() stays valid and unchanged until done().
+  /// Writes the RPC call message, its XID first, into `out`. Runs when a credit is available. Runs again if memory or
+  /// send credits were short, and each time that the call has to be sent again. Must always write the same message.
+  /// Memory given to out.item() stays valid and unchanged until done().
   virtual void encode(PayloadBuilder& out) noexcept = 0;
   /// The call is over. On success `reply` is the reduced reply, valid only while done() runs. It has one item for each
   /// Write chunk that was offered, in order: the number of bytes placed in the chunk (0: unused) and the memory of
@@ -102,7 +102,7 @@ class RPCRDMA_EXPORT Requester {
     std::uint64_t local_invalidations = 0;   ///< windows that this side invalidated
     std::uint32_t in_flight = 0;             ///< calls sent and not over yet
     std::uint32_t waiting = 0;               ///< calls that wait to be sent
-    std::uint32_t granted = 0;               ///< credits that the last reply granted; 1 before it, 0 if not connected
+    std::uint32_t granted = 0;  ///< credits that the last reply granted; 1 before the first reply, 0 if not connected
   };
   /// Called on the requester's thread.
   virtual Counters counters() const noexcept = 0;

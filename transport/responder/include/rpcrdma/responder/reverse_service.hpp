@@ -17,7 +17,7 @@ class RPCRDMA_EXPORT ReverseService {
  public:
   /// Passes the calls that the server sends to `client` on to `handler`. The service and `handler` must outlive the
   /// client. Grants up to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new
-  /// connection: it may submit the call that announces to the server that reverse calls are accepted there.
+  /// connection: it may submit the call that announces to the server that this connection accepts reverse calls.
   /// `bulk_budget`: the maximum number of bulk bytes that all calls together may hold at once; long calls have another
   /// budget of this size. If it is not 0, the client announces BKRQSUP_GENL on a connection of version two, and calls
   /// may have chunks of up to this size.

@@ -30,8 +30,8 @@ struct ServerOptions {
   /// addresses and their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their
   /// own, a quarter as large but at least `max_chunk`.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// The largest Read chunk or long call that is accepted, in bytes, and about the longest reply that is returned in a
-  /// Reply chunk; no RFC sets this limit.
+  /// The largest Read chunk or long call that is accepted, in bytes. A reply in a Reply chunk, without its items, can
+  /// be only a little longer. No RFC sets this limit.
   std::uint32_t max_chunk = (1u << 20) + 65536;
   /// The number of bytes of a long call that are pulled before the call is delivered, at least 8. The handler pulls the
   /// rest with pull_rest(). A long call with other Read chunks is always pulled completely.
@@ -77,7 +77,7 @@ struct ConnectionReport {
   std::vector<ProcedureCalls> procedures;  ///< calls by procedure, in descending order
 };
 
-/// What one listener has done since it was made. Each request for a connection is accepted, refused or failed.
+/// What one listener has done since it was made. Each request for a connection counts as accepted, refused or failed.
 struct ListenerCounters {
   fabric::Endpoint endpoint;      ///< where it listens, with the port in use
   std::uint32_t connections = 0;  ///< open now, or being set up
@@ -88,9 +88,10 @@ struct ListenerCounters {
 
 /// What one worker of a server has done.
 struct WorkerReport {
-  Traffic traffic;                   ///< the sum over all connections since the start, including those that have ended
-  std::vector<Traffic> by_listener;  ///< the parts of `traffic`, in the order of Server::listeners(); may be shorter
-  std::size_t connections = 0;       ///< connections that are open or being set up
+  Traffic traffic;  ///< the sum over all connections since the start, including those that have ended
+  /// The parts of `traffic`, in the order of Server::listeners(), which may be longer.
+  std::vector<Traffic> by_listener;
+  std::size_t connections = 0;            ///< connections that are open or being set up
   std::vector<ConnectionReport> busiest;  ///< the connections that have sent the most calls, in descending order
 };
 
