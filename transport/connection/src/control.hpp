@@ -66,7 +66,7 @@ class Control final : public CharacteristicsExchange {
   /// Sends the waiting messages that may be sent now.
   void pump();
 
-  /// The number of credits for calls of this side that an optional message holds until it is known to have arrived.
+  /// The number of this side's call credits that an optional message holds until it is known to have arrived.
   std::uint32_t held_credits() const noexcept { return held_ ? 1 : 0; }
   /// Which reverse calls the peer accepts.
   BackwardSupport peer_backward_support() const noexcept { return peer_.backward_request_support; }

@@ -27,7 +27,7 @@ struct Slab {
   std::size_t buffer_size;
   std::size_t class_index;
   std::vector<std::uint32_t> free;  // capacity for all buffers, so that give_back() never allocates
-  Slab* next_available = nullptr;   // the next slab of the class that has a free buffer
+  Slab* next_available = nullptr;   // the next slab of its class with a free buffer
   bool touched = false;             // set by each use; cleared when Pool::trim() finds the slab idle
 };
 

@@ -270,7 +270,7 @@ void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
   over(completion.status ? error_code(TransportError::connection_lost) : completion.status);
 }
 
-/// Moves the bytes that this call holds of the budgets from its connection to the shares of lost connections.
+/// Moves the budget bytes of this call from the shares of its connection to the shares of lost connections.
 void CallImpl::leave_link() {
   if (link_ == nullptr) return;
   link_->bulk().move_to(service_.lost_bulk(), bulk_);

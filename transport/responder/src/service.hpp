@@ -38,7 +38,7 @@ class Service {
   /// True if a call waits because too few bytes of a budget are free. Credit grants then shrink.
   bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
   bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
-  /// The bytes of the budgets that the connections of one peer address hold.
+  /// The budget bytes that the connections of one peer address hold.
   struct Peer {
     explicit Peer(Service& service) noexcept : bulk(service.budget_), long_calls(service.long_call_budget_) {}
     BudgetPeer bulk;

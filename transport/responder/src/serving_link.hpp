@@ -30,7 +30,7 @@ class ServingLink {
     count_discarded();
     if (connection_ != nullptr) connection_->message_log(xid).debug("message discarded: {}", why);
   }
-  /// To be called when the connection has ended. Ends the calls in progress that their handler does not hold.
+  /// To be called when the connection has ended. Ends the calls in progress that no handler holds.
   void lost(error_code why);
 
   std::size_t calls() const noexcept { return active_.size(); }

@@ -67,8 +67,8 @@ class LogLevels {
   }
 };
 
-/// The log for one line with a subject or a limit of its own. It refers to the sink of the Log that made it: use it at
-/// once. Nothing is formatted, and the limit is not used, unless the level is enabled.
+/// The log for one line with a subject or a limit of its own. Use it at once: it refers to the sink, which the Log
+/// owns. Nothing is formatted, and the limit is not used, unless the level is enabled.
 class RPCRDMA_EXPORT LogAbout : public LogLevels<LogAbout> {
  public:
   /// Whether a line of this level would be written, if the limit admits it.

@@ -147,15 +147,15 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   LogAbout end_log() const noexcept {
     return setup_.log.about(info_.subject(), setup_.log_limits != nullptr ? &setup_.log_limits->ends : nullptr);
   }
-  /// Logs the end of the connection, or that it has not been made. To be called in on_disconnected().
+  /// Logs that the connection has ended or could not be made. To be called in on_disconnected().
   void log_end(error_code why) const;
   bool connected() const noexcept { return connected_; }
 
   /// Closes the connection in an orderly way; on_disconnected() follows.
   void close() noexcept;
   /// Ends the connection immediately; on_disconnected() follows. It reports the first `why` in place of the fabric's
-  /// reason, but not FabricError::flushed or not_connected, which are only consequences of the end. `message`, if any,
-  /// is logged unless the connection has been aborted before; `xid` is that of the call that the message is about.
+  /// reason. FabricError::flushed and not_connected do not count: they are only consequences of the end. `message`, if
+  /// any, is logged unless the connection has been aborted before; `xid` is that of the call that it is about.
   void abort(error_code why, const char* message = nullptr, std::optional<std::uint32_t> xid = {}) noexcept;
 
   // Transport characteristics, in version two.
@@ -165,7 +165,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// As CharacteristicsExchange::async_request() and async_change().
   void request_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
   void change_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
-  /// The number of credits for this side's calls that an optional message holds at present: 0 or 1.
+  /// The number of this side's call credits that an optional message holds at present: 0 or 1.
   std::uint32_t held_credits() const noexcept;
   /// False if the peer has announced that it does not accept reverse calls.
   bool peer_takes_reverse_calls() const noexcept;

@@ -50,8 +50,8 @@ class RPCRDMA_EXPORT Call {
   /// `results`, it belongs to the caller. Empty or too short: the requester takes memory from its pool.
   BufferRef reply_memory;
   /// Tells how far the peer has written `reply_memory`. Valid from the sending of the call until done() returns or the
-  /// connection is lost; null if the call does not expose `reply_memory`, or the fabric does not report it. The bytes
-  /// that have arrived are the start of the reply only if the reply is a Long Reply and was written in order.
+  /// connection is lost; null if the call does not expose `reply_memory`, or the fabric does not report arrivals. The
+  /// bytes that have arrived are the start of the reply only if the reply is a Long Reply and was written in order.
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;

@@ -56,8 +56,8 @@ struct Header {
 bool operator==(const Header& a, const Header& b) noexcept;
 
 struct DecodeLimits {
-  /// The maximum number of segments in all lists together, and of Write chunks. The RFC sets no limit but the size of a
-  /// message.
+  /// The maximum number of segments in all lists together, and the maximum number of Write chunks. The RFC sets no
+  /// limit but the size of a message.
   std::size_t max_segments = 4096;
   /// The accepted range; decode() refuses other versions with WireError::bad_version.
   std::uint32_t lowest_version = kVersion;
