@@ -90,8 +90,8 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
   return true;
 }
 
-/// Checks every connection periodically, as long as there are connections or the pool holds memory. Checks more often
-/// while calls wait for a budget.
+/// Checks every connection periodically, as long as there are connections or, before draining, the pool holds memory.
+/// Checks more often while calls wait for a budget.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& connection : connections_) connection->watch(now, options_);

@@ -7,8 +7,8 @@ namespace rpcrdma {
 
 /// Memory for one handler that waits in an io_context: posting the handler, or starting an asynchronous operation with
 /// the handler, allocates nothing. (Asio's own recycling keeps little, and only within one call of run() or poll().) A
-/// handler that does not fit, and a second handler at the same time, are allocated on the heap.
-/// Must outlive the handler.
+/// handler that does not fit, and a second handler at the same time, are allocated on the heap. Must outlive the
+/// handler.
 class PostMemory {
  public:
   void* allocate(std::size_t size) {

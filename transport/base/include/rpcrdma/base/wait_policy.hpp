@@ -46,8 +46,8 @@ RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexc
 ///
 /// If a thread yields the processor and does not get it back within `kDisplaced`, it competes with a busy thread. It
 /// then does not poll but blocks in each wait, as the scheduler favours a thread that wakes up. This pause lasts at
-/// least eight times as long as the thread was without the processor, but at most a second. It doubles each time, and
-/// becomes shorter with each poll that finds work.
+/// least eight times as long as the thread was without the processor, but at most a second. Its least length doubles
+/// with each pause, and shrinks with each poll that finds work.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
   using Clock = std::chrono::steady_clock;  ///< the caller's clock

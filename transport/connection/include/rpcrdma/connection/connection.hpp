@@ -147,7 +147,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   LogAbout end_log() const noexcept {
     return setup_.log.about(info_.subject(), setup_.log_limits != nullptr ? &setup_.log_limits->ends : nullptr);
   }
-  /// Logs that the connection has ended or could not be made. To be called in on_disconnected().
+  /// Logs that the connection has ended, or was not made. To be called in on_disconnected().
   void log_end(error_code why) const;
   bool connected() const noexcept { return connected_; }
 

@@ -74,8 +74,8 @@ class RPCRDMA_EXPORT Pool {
   Pool& operator=(const Pool&) = delete;
 
   /// A buffer whose ref().size is exactly `size` (its memory may be larger); its bytes are not cleared.
-  /// BaseError::out_of_memory when the bound is reached, or the system has no memory left: retry after buffers have
-  /// been returned. Otherwise the error of the registration.
+  /// Fails with BaseError::out_of_memory when the bound is reached, or the system has no memory left: retry after
+  /// buffers have been returned. Otherwise fails with the error of the registration.
   Result<RegisteredBuffer> allocate(std::uint32_t size);
   /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number per call. To be called
   /// periodically if the load varies.
