@@ -141,7 +141,7 @@ TEST_P(Lifetimes, NothingCompletesWithinItsInitiatingFunction) {
   EXPECT_EQ(within, 0);
 }
 
-/// Keeps the submitted call without answering it, and counts calls of cancel().
+/// Keeps the submitted call without answering it, and counts how often cancel() runs.
 class OneCall final : public transport::Requester {
  public:
   void submit(transport::Call& call) override { kept = &call; }

@@ -110,7 +110,7 @@ TEST_P(FabricTest, TheAcceptorMaySendFirst) {
   EXPECT_TRUE(has_pattern(to.octets, 3));
 }
 
-// [5040-6.1-b] [5040-6.1-c] read depths: the smaller of what one side requests and the other side offers
+// [5040-6.1-b] [5040-6.1-c] a read depth is the smaller of one side's request and the other side's offer
 TEST_P(FabricTest, ReadDepthsAreNegotiated) {
   if (!bed_->negotiates_depths()) GTEST_SKIP() << "this way of connecting does not negotiate read depths";
   QueuePairOptions ours;

@@ -105,7 +105,7 @@ TEST_P(FabricTest, OutstandingReadsAreFlushed) {
   ASSERT_FALSE(server().send(sink.part(0, 8), 5));
   server().qp->submit();
   client_.qp->abort();
-  // On some devices an abort looks like an orderly end, so the reason is not checked here: see ThePeersAbortFlushesToo.
+  // Some devices report the peer's abort as an orderly end, so this test does not check the reason.
   end_of(server());
   EXPECT_EQ(server().log.size(), 6u);
   expect_flushed_in_order(server());

@@ -34,7 +34,7 @@ class Device {
 
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   int attempts = 0;  ///< calls of open()
-  /// The first operation of this kind fails on the next fabric; `any`: none fails.
+  /// The next fabric fails its first operation of this kind. With `any`, no operation fails.
   fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;
 
  private:
@@ -176,7 +176,7 @@ TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   }
 }
 
-// A BufferRef with a key from before the loss: bind() finds the memory by the address instead.
+// bind() accepts a BufferRef whose key is from before the loss: it finds the memory by the address.
 TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());

@@ -53,8 +53,8 @@ class IpoibEnds : public testing::Test {
   std::vector<std::unique_ptr<fabric::ConnectionRequest>> kept_;
 };
 
-// The link's own request is rejected. The peer's request is still being accepted when the link would retry; then that
-// connection fails, too.
+// The link's own request is rejected. The link does not retry while it accepts a request of the peer. It retries when
+// that connection fails, too.
 TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   const auto link = host(milliseconds(20));
   const auto give = [&] { link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); };

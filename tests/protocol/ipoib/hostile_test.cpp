@@ -106,9 +106,8 @@ class IpoibHostile : public testing::Test {
       std::make_unique<Host>(*honest_fabric_, "10.9.0.2", kPatient, fabric::Endpoint(on_.address, 0));
 };
 
-// [4755-6-a] private data of many lengths: data that is too short is refused, surplus bytes are ignored. Where the
-// fabric pads the data with zeros, the last byte of the MTU may be missing; with more bytes missing, the MTU has no
-// room for a packet.
+// [4755-6-a] private data of many lengths: data that is too short is refused, surplus bytes are ignored. If the
+// fabric pads the data with zeros, 7 of the 8 bytes suffice; with fewer, the MTU has no room for a packet.
 TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
   Bytes data = own();
   data.resize(on_.max_private_data, std::byte{0xee});

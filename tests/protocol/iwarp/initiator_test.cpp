@@ -89,7 +89,7 @@ TEST_F(Initiator, ReplyOctetByOctet) {
   EXPECT_EQ(to_hex(node().info->private_data), "aabb");
 }
 
-// [5044-7.1.2-g] [6581-9.1-a] the user receives the private data and the read depths of the rejection before the end
+// [5044-7.1.2-g] [6581-9.1-a] the user receives the private data and the read depths of a rejection
 TEST_F(Initiator, Rejection) {
   start();
   asked();

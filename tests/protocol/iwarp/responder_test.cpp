@@ -7,7 +7,8 @@
 
 #include "iwarp_test.hpp"
 
-// Defined if the sanitizer checks the types of objects (-fsanitize=vptr): that check opens a pipe.
+// If these exist, NoDescriptorsLeft is skipped: with -fsanitize=vptr, a check of an object's type opens a pipe.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are the sanitizer's
 extern "C" {
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss();
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss_abort();

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// If set, the operator new that throws fails in every other thread.
+/// If set, the throwing operator new fails in every thread except this one.
 std::atomic<std::thread::id> only;
 
 void* allocated(std::size_t size) {

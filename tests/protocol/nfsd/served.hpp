@@ -36,7 +36,7 @@ class Served : public ::testing::TestWithParam<const char*> {
   ~Served() override;
 
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
-  /// Returns the export that `--export` would name for this back end.
+  /// Returns the export that `--export` makes from `name` and `options`, for the back end under test.
   ExportSpec spec_of(const std::string& name, const std::string& options);
   /// Adds an export with `options`. The writable export "/data" always exists.
   void add_export(const std::string& name, const std::string& options);

@@ -56,7 +56,7 @@ class SteadyBed {
   std::span<std::byte> buffer(std::uint32_t lane) const { return buffers_[lane].octets(); }
 
  private:
-  /// Makes one call after another, while `left` is not zero.
+  /// Makes one call after another. All lanes count `left` down, and end when it is zero.
   template <class P>
   class Lane {
    public:

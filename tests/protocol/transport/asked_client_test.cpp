@@ -64,7 +64,7 @@ class AskedClient : public HostileClient {
     EXPECT_EQ(reply.xid, 60u);
     return reply.procedure == wire::Procedure::msg;
   }
-  /// Makes two calls whose replies together need more RDMA Writes, one for each segment, than the server may have
+  /// Makes two calls. Their replies need one RDMA Write for each segment, together more than the server may have
   /// outstanding: a part of the second reply waits.
   void plan_replies() {
     constexpr std::uint32_t kSegments = 200, kLength = 64;
@@ -174,7 +174,7 @@ TEST_F(AskedClient, KeepsTheLimitThatIsPendingBehindLaterRequests) {
 }
 
 /// This client requests other sizes of receives from the server. Before an update, the server sends an empty request,
-/// which has no time limit here.
+/// here with a long time limit.
 class AskingClient : public AskedClient {
  protected:
   explicit AskingClient(const SidesOptions& options = patient()) : AskedClient(options) {}
