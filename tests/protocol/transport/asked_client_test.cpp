@@ -212,7 +212,7 @@ class AskingClient : public AskedClient {
 constexpr std::string_view kPending = "00000000000000000000000100000001", kDone = "00000001000000010000000000000000";
 
 // [xchar-4.4-c] The client requests larger receives, and cancels this request before the update for an earlier request
-// has been sent. Later the server enlarges its receives by itself: the update for that clears no request.
+// has been sent. Later the server enlarges its receives by itself: its update then clears no request.
 TEST_F(AskingClient, TakesARequestBackBehindAnUnsentUpdate) {
   EXPECT_EQ(asked_for(8192), kPending);
   const std::uint32_t first = call_until(kRequest);  // the server sends the update when this request is answered

@@ -139,7 +139,7 @@ TEST(Calls, SizesAroundTheThresholds) {
   }
 }
 
-// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] the first call alone, then as many at once as are granted;
+// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] the first call is sent alone, then as many at once as are granted;
 // [8166-3.3.1-f] there is a receive for every reply
 TEST(Calls, ManyAtOnceWithinTheCredits) {
   SidesOptions options;

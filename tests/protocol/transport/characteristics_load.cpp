@@ -130,7 +130,7 @@ class LoadedLife {
     EXPECT_EQ(client_handler_.complaint, "");
     const std::string too_small = "asked to be smaller";
     const std::size_t of_server = lines_->with(too_small).size(), of_client = client_lines_->with(too_small).size();
-    // If there are kMost lines or more, the log limit may have suppressed others: then the number says nothing.
+    // With kMost lines or more, the log limit may have suppressed further lines, so the number says nothing.
     if (std::max(of_server, of_client) < LogLimit::kMost) {
       EXPECT_LE(reconnects, cuts + others + of_server + of_client) << lines_->all() << "\nthe client:\n"
                                                                    << client_lines_->all();

@@ -184,8 +184,8 @@ class HostileClientThatStalls : public HostileClient {
   static inline std::shared_ptr<LogLines> lines;
 };
 
-// A client that stalls sends requests or invalid updates. Its connection ends when more answers wait than the client
-// may have messages outstanding.
+// A client that stalls sends requests or invalid updates. Its connection ends when more answers would wait than the
+// server has receives.
 TEST_F(HostileClientThatStalls, FloodsOfWhatIsAnswered) {
   for (const Bytes& message : {option(100, kRequest, {0}), option(100, kUpdate, {1, 4, 8192, 2})}) {
     begin();

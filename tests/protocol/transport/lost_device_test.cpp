@@ -23,7 +23,7 @@ struct Side {
   Result<std::unique_ptr<fabric::Fabric>> open() {
     if (!there) return fabric::FabricError::no_device;
     auto opened = network.make_fabric(name);
-    // Uses up the keys of earlier fabrics of this device, so that keys are never reused.
+    // Uses up the keys that earlier fabrics of this device have given out, so that no key is given out twice.
     for (int i = 0; i < kKeys * times; ++i) static_cast<void>(opened->register_memory(spare));
     ++times;
     present = opened.get();

@@ -107,7 +107,7 @@ TEST_F(RequesterTest, Cancel) {
   client->requester().cancel(call);  // cancels a call that has completed
   ShapedCall& next = submit();
   EXPECT_TRUE(peer.messages.empty());  // the cancelled call still holds the only credit
-  // The late reply grants no more than the credit that it releases.
+  // The late reply grants one credit: the one that it releases.
   wire::Header late = reply_to(message.header, 1);
   send(late, words({call.xid, 1, 1, 9000}));
   EXPECT_EQ(call.times_done, 1);
@@ -265,8 +265,8 @@ TEST_F(RequesterTest, ATransferThatNeverEnds) {
   }
 }
 
-// The server has answered the call but still reads its arguments: the connection ends when the grace period, which
-// begins at the deadline of the call, is over.
+// The server has answered the call but still reads its arguments: the connection ends when the grace period
+// after the deadline of the call is over.
 TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   transport::ClientOptions options;
   options.silence = std::chrono::hours(1);

@@ -241,8 +241,8 @@ TEST_F(RequesterTest, RepliesThatDoNotMatchTheOffer) {
   }
 }
 
-// [8166-4.3.2.2-c] [8166-4.3.2.2-d] a reply may return an unused chunk with its segments or empty; data in an unused
-// chunk is no result
+// [8166-4.3.2.2-c] [8166-4.3.2.2-d] a reply may return an unused chunk either with its segments or empty; data in an
+// unused chunk is no result
 TEST_F(RequesterTest, UnusedWriteChunksInBothForms) {
   start();
   Shape shape;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lower layers of the vectors of whole frames: MPA start-up, FPDU and CRC, DDP, RDMAP. The stack's own code decodes
-// and encodes them.
+// Decodes and encodes whole frames with the stack's own code: MPA start-up, FPDU and CRC, DDP, RDMAP.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The upper layers of the vectors of whole frames: RPC-over-RDMA header, RPC header, NFSv3 arguments and results. The
-// code of the programs decodes and encodes them.
+// Decodes and encodes whole frames with the code of the programs: RPC-over-RDMA header, RPC header, NFSv3 arguments and
+// results.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ class Message {
     stream_.assign(send.begin() + static_cast<std::ptrdiff_t>(*length), send.end());
   }
 
-  /// Returns the first `size` bytes of the stream, in memory of exactly that size, and the item.
+  /// Returns a payload: the item, and the first `size` bytes of the stream in memory of exactly that size.
   const Payload& payload(std::size_t size) {
     copy_.emplace(Octets(stream_).first(size));
     payload_.clear();

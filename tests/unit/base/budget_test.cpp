@@ -99,7 +99,7 @@ TEST_F(BudgetTest, AloneInHavingBytesAConnectionMayHaveAll) {
 }
 
 // A connection that holds bytes is in the way if the budget is short, or if another connection of its peer address
-// waits and holds nothing. A waiter of its own is not enough.
+// waits and holds nothing. Its own waiting requests do not count.
 TEST_F(BudgetTest, TellsWhetherAConnectionIsInTheWay) {
   BudgetShare& greedy = connect(a);
   grab(greedy, 40, 1);
