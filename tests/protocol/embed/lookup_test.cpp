@@ -18,7 +18,7 @@ rpc::ReplyBound dump_bound(const rpc::Void&) { return {4096, {}}; }
 RPCRDMA_PROCEDURE(RpcbDump, (RPCBPROG, RPCBVERS, 4, "DUMP", 0, 0, true, rpc::AuthRequirement::none), rpc::Void,
                   rpc::xdr_nothing, rpcblist_ptr, xdr_rpcblist_ptr, dump_bound);
 
-/// An rpcbind that lists the program, after an entry of another program.
+/// An rpcbind that lists another program, then the program of the tests.
 class Rpcbind {
  public:
   Rpcbind(std::string netid, std::string address) : netid_(std::move(netid)), address_(std::move(address)) {

@@ -6,7 +6,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-// [8166-3.3.3-a] one call before the first reply
+// [8166-3.3.3-a] only one call may be sent before the first reply
 TEST(Credits, StartWithOne) {
   Credits credits(32);
   EXPECT_EQ(credits.available(), 1u);

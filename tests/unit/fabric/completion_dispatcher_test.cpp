@@ -12,7 +12,7 @@ namespace rpcrdma::fabric {
 namespace {
 
 /// Records each callback as one character: E established, a digit for a completion, | the end of a batch, R rejected,
-/// D disconnected, o the owner's step after a posted dispatch.
+/// D disconnected, o on_dispatched().
 class Dispatcher : public testing::Test, public QueuePairEvents, public CompletionDispatcher::Owner {
  protected:
   Dispatcher() { dispatcher_.reserve(8); }

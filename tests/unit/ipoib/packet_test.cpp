@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parsing of IP packets, ICMP errors, and the neighbour table.
+// The parser of IP packets, the ICMP errors that a link sends, and the neighbour table.
 #include <gtest/gtest.h>
 
 #include "ip_packet.hpp"
@@ -114,8 +114,8 @@ TEST(IpoibIcmp, Unreachable) {
   EXPECT_EQ(Bytes(out.begin() + 40, out.begin() + 42), test::from_hex("0103"));
 }
 
-// ICMP errors, later fragments, multicast, and short or malformed packets cause no ICMP error; an ICMP query causes
-// one.
+// An ICMP error, a fragment other than the first, multicast, and a short or malformed packet cause no ICMP error. An
+// ICMP query causes one.
 TEST(IpoibIcmp, WhereNoneMayBeSent) {
   Bytes fragment = packet4(100);
   fragment[7] = std::byte{1};

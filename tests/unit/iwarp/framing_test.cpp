@@ -214,7 +214,7 @@ TEST_P(FramingWays, RoundTrip) {
   }
 }
 
-// [5044-4.4-i] [5044-4.4-d] [5044-8-c] one byte of a frame is corrupted: each byte except those of the first marker
+// [5044-4.4-i] [5044-4.4-d] [5044-8-c] each byte of a frame is corrupted once, except those of the first marker
 TEST_P(FramingWays, SpoiltOctets) {
   const Bytes good = frame(GetParam().crc, GetParam().markers, 1);
   for (std::size_t at = GetParam().markers ? 4 : 0; at < good.size(); ++at) {

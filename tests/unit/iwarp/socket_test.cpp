@@ -16,8 +16,8 @@ int tcp_option(Socket& socket, int option) {
   return value;
 }
 
-// A peer has about as much time to answer the probes as it may be idle before the first probe, but at least one second
-// for each of the six probes.
+// The time to answer the six probes is about the idle time before the first probe, but at least one second for each
+// probe.
 TEST(PreparedSocket, AsksASilentPeer) {
   boost::asio::io_context context;
   for (const auto& [keepalive, interval] : {std::pair{60, 10}, std::pair{6, 1}, std::pair{1, 1}}) {

@@ -29,7 +29,7 @@ struct Flushes {
   std::size_t everything = 0;
   int fail_with = 0;
   std::function<void()> meanwhile;  // runs during each fsync() and fdatasync()
-  std::function<int()> disk;        // if set, is called by these instead of the kernel: returns an error or 0
+  std::function<int()> disk;        // if set, replaces the kernel in these calls; returns an error or 0
 
   long observe(std::multiset<std::uint64_t>& seen, int fd, long call) {
     struct stat s {};
@@ -145,7 +145,7 @@ TEST_P(Durability, AnExclusiveCreateSynchronizesItsVerifier) {
   };
   const auto first = flushed_by(create);
   EXPECT_EQ(first.whole, (std::multiset<std::uint64_t>{number(root_), number(file)}));
-  // A repetition, perhaps after a crash, must flush the name and the verifier again.
+  // A repeated create, perhaps after a crash, must flush the name and the verifier again.
   EXPECT_EQ(flushed_by(create).whole, (std::multiset<std::uint64_t>{number(root_), number(file)}));
 }
 

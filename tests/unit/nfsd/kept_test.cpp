@@ -34,7 +34,8 @@ class Kept : public FileSystemTest {
     EXPECT_FALSE(fs_->attributes_at_once(file_)) << "the file has not been used yet";
   }
   filesystem::path path() const { return directory_.path() / "d" / "f"; }
-  /// True if objects are found by the kernel's file handles. Otherwise the server stores places, which may block.
+  /// True if objects are found by the kernel's file handles. Otherwise they are found by remembered places, which may
+  /// block.
   bool by_handle() const {
     const Fd fd(::open(directory_.path().c_str(), O_PATH | O_CLOEXEC));
     return GetParam() == Kind::posix_handles && make_handle_locator(fd.get(), {}, 1, Log{}) != nullptr;

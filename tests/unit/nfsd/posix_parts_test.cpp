@@ -146,7 +146,7 @@ TEST(Acting, QuotasBindUsersButNotRoot) {
 }
 
 std::uint32_t uid_of_thread() {
-  constexpr auto kInvalid = static_cast<uid_t>(-1);  // an invalid uid: returns the current one, and changes nothing
+  constexpr auto kInvalid = static_cast<uid_t>(-1);  // with it, setfsuid() only returns the current uid
   return static_cast<std::uint32_t>(::setfsuid(kInvalid));
 }
 

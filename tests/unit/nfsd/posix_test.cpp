@@ -313,7 +313,7 @@ TEST_P(Posix, DescriptorsAreBounded) {
   EXPECT_LE(open_descriptors(), before);
 }
 
-// The removals run concurrently, so the last two may each see the other's name still there.
+// The removals run concurrently, so each of the last two may still find the name that the other one removes.
 TEST_P(Posix, AFileWhoseNamesAreRemovedConcurrentlyIsClosed) {
   constexpr int kRounds = 300;
   constexpr int kNames = 8;

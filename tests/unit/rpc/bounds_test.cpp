@@ -72,8 +72,7 @@ TEST(Nfs3Bounds, BulkReplies) {
   EXPECT_GE(nfs3::Read::max_reply(all).bulk[0], 0xfffffffcu);
 }
 
-/// READDIR: `count` limits the size of READDIR3resok (RFC 1813 section 3.3.16). The sample is slightly smaller than
-/// that.
+/// READDIR: `count` limits the size of READDIR3resok (RFC 1813 section 3.3.16). The sample nearly reaches this limit.
 TEST(Nfs3Bounds, Directories) {
   const auto readdir = nfs3::Readdir::max_reply(sample<READDIR3args>());
   const std::uint32_t listed = reply_size<nfs3::Readdir>(sample<READDIR3res>());

@@ -166,7 +166,8 @@ TEST_F(SendSideTest, UnsignalledWorkOnItsWayIsFlushedByAnEmptyWrite) {
   EXPECT_TRUE(queue_.take_software(slot));
 }
 
-// A probe uses none of the slots for other work. Its completion shows that all work before it has completed.
+// A probe has a slot of its own, so it is posted even if the queue is full. Its completion shows that all work before
+// it has completed.
 TEST_F(SendSideTest, AProbeIsAnEmptyWriteThatReports) {
   for (int i = 0; i < 8; ++i) send(nullptr);
   ASSERT_TRUE(queue_.full());
