@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists a directory of 100,000 entries (10,000 with a sanitizer) while entries are added and removed: the listing
-// contains each entry that exists throughout exactly once.
+// Lists a large directory while entries are added and removed. Each entry that exists throughout is listed exactly
+// once.
 #include <fcntl.h>
 #include <unistd.h>
 

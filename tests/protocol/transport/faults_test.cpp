@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The n-th operation of a kind fails, the connection is lost after the n-th frame, or calls are cancelled after n
-// handlers, for each kind and many n: every call completes exactly once, nothing leaks, and later calls are served.
+// For many n: the n-th operation of a kind fails, the connection is lost after n frames, or calls are cancelled after n
+// handlers. Every call completes exactly once, nothing leaks, and later calls are served.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"

@@ -382,8 +382,8 @@ TEST_F(HostileServer, OneCreditWithoutTheExtension) {
   EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::negotiating);
 }
 
-// [xchar-4.3-c] a response whose sets overlap, have gaps, or name a change that was not requested: the client does not
-// use the larger size, and keeps the limit of a smaller size
+// [xchar-4.3-c] the sets of a response overlap, have gaps, or name a change that was not requested. A client that
+// requested a larger size does not use that size. A client that requested a smaller size keeps to it.
 TEST_F(HostileServer, ContradictoryResponses) {
   begin();
   using Sets = std::initializer_list<std::uint32_t>;
@@ -537,8 +537,8 @@ TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
   EXPECT_FALSE(sends_inline(12000)) << "the server may have executed the first request";
 }
 
-// [xchar-3.1-d] a pending request for a smaller size limits Sends until an update clears the request, or until an
-// update has announced that size and a later update a larger size
+// [xchar-3.1-d] a pending request for a smaller size limits Sends until an update clears the request. Without that, the
+// limit ends when one update has announced the smaller size and a later one a larger size.
 TEST_F(HostileServer, PendingUntilCleared) {
   begin();
   const auto update = [this](std::uint32_t size, std::uint32_t cleared) {

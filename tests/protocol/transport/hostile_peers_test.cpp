@@ -104,8 +104,8 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// A peer that leaves RDMA Reads unanswered cannot hold all memory until its connection is aborted: some stays free for
-// other connections, even for those of the same address.
+// A peer that leaves RDMA Reads unanswered cannot hold all memory, even before its connection is aborted. Some stays
+// free for other connections, also for those of the same address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls

@@ -74,8 +74,8 @@ TEST_F(ResponderTest, NotAnswered) {
   expect_alive();
 }
 
-// [8166-4.5-c] a malformed message may be a reply to a reverse call, so it receives no answer: the client could take
-// the answer for an answer to its own call of the same XID
+// [8166-4.5-c] a malformed message may be a reply to a reverse call, so it receives no answer. The client could take
+// an answer for the reply to its own call of the same XID.
 TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
   start();
   std::shared_ptr<transport::ReverseRequester> reverse;

@@ -160,8 +160,8 @@ TEST(WaitPolicy, TheyFindTheWayBackAfterAPause) {
   }
 }
 
-// Polls that find nothing cost at most 2 % of the time, plus the assumed cost of a wake-up for each poll that found
-// a message, plus a few polls at the start.
+// Polls that find nothing cost at most 2 % of the time. This bound is raised by the assumed cost of a wake-up for each
+// poll that found a message, and by a few polls at the start.
 TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   for (const Machine& machine : machines()) {
     for (const int rate : {100, 1000}) {

@@ -18,8 +18,8 @@ struct TestMemory {
     used += size + 16;
     return out;
   }
-  /// Returns a message of `head` bytes, then an item for each length in `items`, with a count word before each item but
-  /// the first, then `tail` bytes.
+  /// Returns a message: `head` bytes, an item for each length in `items`, and `tail` bytes. A count word precedes each
+  /// item but the first.
   Payload message(std::uint32_t head, const std::vector<std::uint32_t>& items, std::uint32_t tail = 0,
                   std::uint32_t parts = 1) {
     Payload out;

@@ -15,8 +15,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-// A server at its connection limit accepts a new connection in place of one that has been idle for idle_grace, which is
-// longer than first_connect here.
+// A server at its connection limit accepts a new connection in place of one that has been idle for idle_grace. Here
+// idle_grace is longer than first_connect.
 TEST(Connect, AServerThatRejectsIsTriedUntilTheTimeout) {
   boost::asio::io_context context;
   fabric::LoopbackNetwork network(context);

@@ -15,8 +15,8 @@ inline bool keeps_objects(const std::filesystem::path& path) {
   return KeptNodes::usable(fd.get());
 }
 
-/// The usual directory of temporary files, or a tmpfs if the server keeps no objects of that directory open: in a
-/// container, /tmp may be on an overlay.
+/// The usual directory of temporary files if the server keeps its objects open, else a tmpfs. In a container, /tmp may
+/// be on an overlay.
 inline std::filesystem::path keeping_directory() {
   const std::filesystem::path usual = std::filesystem::temp_directory_path();
   return keeps_objects(usual) ? usual : "/dev/shm";
