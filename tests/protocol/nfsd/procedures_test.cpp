@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls each procedure that takes a handle with a handle of each kind of object. The table of expected statuses is the
+// Passes a handle of each kind of object to each procedure that takes a handle. The table of expected statuses is the
 // same for all back ends.
 #include "served.hpp"
 
