@@ -93,7 +93,7 @@ class LocalCall final : public transport::IncomingCall, private PayloadMemory {
   Handler handler_;
 };
 
-/// Makes calls and reads replies.
+/// Makes calls, and passes them to a handler.
 class LocalTransport {
  public:
   explicit LocalTransport(transport::CallHandler& handler) : handler_(handler) {}

@@ -108,7 +108,7 @@ class PosixFileSystem final : public FileSystem {
   static Status refresh(Node& node);
   Wcc wcc_after(const Node& directory, bool changed) const;
   void touch_inode(int fd, NodeStat& stat) const;
-  /// The identity that the thread takes for a caller; null if this process serves all callers as itself.
+  /// The identity with which a thread serves `caller`; null if this process serves all callers as itself.
   const Identity* user(const Caller& caller) const noexcept { return acts_ ? &caller : nullptr; }
   /// The owner of cached descriptors and rights: the server itself if it serves all callers as itself.
   const Identity& owner_of_descriptors(const Caller& caller) const noexcept { return acts_ ? caller : itself_; }
