@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Headers of RPC calls and replies. The first byte of the input is the size of the pieces of the message; the outcome
-// must not depend on it. A decoded header encodes to bytes that decode to the same header.
+// must not depend on it. A decoded header encodes to bytes that decode to the same header, but a credential other than
+// AUTH_SYS encodes as AUTH_NONE.
 #include <algorithm>
 
 #include "input.hpp"

@@ -56,7 +56,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
   PeerLogLimits log_limits_;      // outlives the connections, which use it
-  ReceiveBudget receive_budget_;  // outlives the calls, whose connections return their receives to it
+  ReceiveBudget receive_budget_;  // outlives the calls: they keep connections, which return receives to it
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   std::vector<std::unique_ptr<ServerConnection>> ended_;  // to be destroyed outside their callbacks
