@@ -83,8 +83,7 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
   link.opened(backend->requester());
 }
 
-/// Starts to serve reverse calls. If a NULL call has found the server's address (opening.cpp), the backend is already
-/// connected.
+/// Starts to serve reverse calls. Announces a connection that a NULL call has already made (opening.cpp).
 void Client::State::serve_reverse_calls() {
   const auto announce = [this] {
     if (connected) connected();

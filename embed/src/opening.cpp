@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the name is resolved to kMaxAddresses addresses at most. If no port was given, rpcbind at each address is
+// Operation: the name is resolved to at most kMaxAddresses addresses. If no port was given, rpcbind at each address is
 // asked for it. If there are several endpoints ("localhost" is ::1 and 127.0.0.1), a NULL call is sent to each of them
 // at once; the first one that answers is used.
 // Ownership: a Knock is a call and owns the backend that sends the call; destroying the backend completes the call.
-// Error handling: if all endpoints fail, the error of the last one is reported; if no rpcbind names a port, the first
-// error other than no_rpcbind, or no_rpcbind if there is no other. An error of the connection takes precedence over the
-// error of the call.
+// Error handling: if all endpoints fail, the error of the last one is reported: the error of its RDMA connection or, if
+// there is none, the error of the NULL call. If no rpcbind names a port, the first error other than no_rpcbind is
+// reported or, if there is none, no_rpcbind.
 #include "opening.hpp"
 
 #include <algorithm>

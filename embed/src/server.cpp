@@ -71,11 +71,11 @@ int Server::run() try {
 
 const std::vector<Server::Listener>& Server::listeners() const noexcept { return state_->listeners; }
 
-/// How long connections may take to close, once the deadline of the calls that handlers keep has passed.
+/// How long connections may take to close after the deadline for calls in progress.
 constexpr std::chrono::seconds kGrace{2};
 
-/// Closes all listeners and connections, and waits until they are closed, at most for `drain` and kGrace. Does nothing
-/// if the loops do not run.
+/// Closes all listeners and connections, and waits until they are closed, at most `drain` plus kGrace. Does nothing if
+/// the loops do not run.
 void Server::State::close_all(std::chrono::milliseconds drain) {
   if (loops.empty() || !loops.front()->thread.running()) return;
   const auto deadline = std::chrono::steady_clock::now() + drain;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: makes a group of workers for each provider (on verbs, for each address): on each loop one worker, with a
-// fabric of its own. Then runs the loops and opens the listeners.
+// Operation: makes the groups of workers; each worker has a fabric of its own. Then runs the loops and opens the
+// listeners.
 // Ownership: the state owns everything. Once the loops run, the fabrics of a group are used on their loops only.
 // Error handling: a failure throws an exception with one line of text; start() then stops the parts that run.
 #include <fmt/format.h>

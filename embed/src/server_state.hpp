@@ -27,7 +27,8 @@ struct Server::State {
     std::unique_ptr<fabric::Fabric> fabric;
     std::unique_ptr<memory::Pool> pool;
   };
-  /// One worker on each loop, for one provider; on verbs also for one address, because the address selects the device.
+  /// The workers for one provider, one on each loop. Verbs has a group for each address, because the address selects
+  /// the device.
   struct Group {
     std::string key;
     std::vector<Worker> workers;
@@ -58,7 +59,7 @@ struct Server::State {
   std::vector<std::unique_ptr<rpc::TcpServer>> tcp_servers;
   std::vector<Listener> listeners;
   rpc::RpcbindRegistration rpcbind;
-  /// The loops; none before start() has ended. Any thread.
+  /// The loops; none before start() has ended. May be called on any thread.
   std::span<const std::unique_ptr<Loop>> known_loops() const noexcept {
     const Phase now = phase;
     return now == Phase::running || now == Phase::stopped ? std::span(loops) : std::span<const std::unique_ptr<Loop>>();

@@ -116,7 +116,7 @@ class Store {
 int main(int count, char** arguments) try {
   if (count != 2) throw std::invalid_argument("usage: blob-server ADDRESS");
   rpcrdma::Server server({.listen = {arguments[1]}});
-  Store store;  // destroyed before the server, with whose fabric the blobs are registered; handlers run only in run()
+  Store store;  // destroyed before the server, which owns the fabric of the blobs; no handler runs after run()
   server.on<blobs::Upload>([&](auto call) { store.upload(std::move(call)); });
   server.on<blobs::Write>([&](auto call) { return store.write(std::move(call)); });
   server.on<blobs::Publish>([&](auto call) { store.publish(std::move(call)); });

@@ -35,7 +35,7 @@ using rpc::CallOptions;
 struct ClientOptions {
   rpc::Credential credential{};               ///< for calls whose options have no credential; default: AUTH_NONE
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
-  std::uint32_t credits = 32;                 ///< the most calls in progress over RDMA, if the server agrees, 1 to 1024
+  std::uint32_t credits = 32;                 ///< calls in progress over RDMA, 1 to 1024; the server may grant fewer
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
@@ -106,9 +106,9 @@ class RPCRDMA_EXPORT Client {
   }
 
   /// Serves calls that the server makes to this client (RFC 8167), with handlers as in Server::on(), on the client's
-  /// thread. Call it before the first call. Such calls and their replies travel over RDMA only; they are short with
-  /// RPC-over-RDMA version one, and may be long with version two. No data is placed directly. While there is a handler,
-  /// a lost connection is re-established even if no call waits.
+  /// thread. Call it before the client's first call. The server's calls and their replies travel over RDMA only. They
+  /// are short with RPC-over-RDMA version one, and may be long with version two. No data is placed directly. While
+  /// there is a handler, a lost connection is re-established even if no call waits.
   template <rpc::Procedure P, class Handler>
   void on(Handler handler, rpc::AuthRequirement auth = P::kInfo.auth) {
     auto shared = std::make_shared<Handler>(std::move(handler));
@@ -117,12 +117,13 @@ class RPCRDMA_EXPORT Client {
     });
   }
   /// Used with on(): `handler` runs on the client's thread for each new connection. It usually makes the call that
-  /// tells the server that it may send calls on this connection (RFC 8167 section 6). Call it before the first call.
+  /// tells the server that it may send calls on this connection (RFC 8167 section 6). Call on_connected() before the
+  /// client's first call.
   void on_connected(UniqueFunction<void()> handler);
 
   /// Allocates registered memory of `size` bytes from the client's pool. Completes with void(error_code, Buffer).
-  /// Finds the server and opens the fabric first; without a port in the server's name, a call must have been made
-  /// before (else BaseError::invalid_argument).
+  /// Finds the server and opens the fabric first. If the server's name has no port, make a call first; otherwise this
+  /// function fails with BaseError::invalid_argument.
   template <class Token = boost::asio::deferred_t>
   auto allocate(std::uint32_t size, Token&& token = Token()) {
     return get_buffer(nullptr, size, std::forward<Token>(token));

@@ -30,9 +30,9 @@ namespace rpcrdma {
 
 /// Parameters of a server. All have defaults.
 struct ServerOptions {
-  /// The addresses at which the server listens: [FABRIC@]ADDRESS[:PORT] with FABRIC auto, verbs, iwarp or tcp, and an
-  /// IP address. Without a port, or with port 0, the system chooses a port. Several addresses may use different
-  /// fabrics.
+  /// The addresses at which the server listens: [FABRIC@]ADDRESS[:PORT], where FABRIC is auto, verbs, iwarp or tcp,
+  /// and ADDRESS is an IP address. Without a port, or with port 0, the system chooses a port. Several addresses may use
+  /// different fabrics.
   std::vector<std::string> listen = {"127.0.0.1"};
   unsigned threads = 1;        ///< event loops, each with a share of the connections; 0: one for each CPU
   bool rpcbind = false;        ///< register the programs with this machine's rpcbind (rdma, rdma6, tcp, tcp6)
@@ -144,8 +144,8 @@ class RPCRDMA_EXPORT Server {
     friend class Server;
     RPCRDMA_HIDDEN void add(Report part);
   };
-  /// Asks each thread of the server for its figures, and waits until each has answered, which it does between two
-  /// handlers. At most `most_connections` connections are listed: those with the most calls. May be called on any
+  /// Asks each thread of the server for its figures, and waits for the answers. A thread answers between two handlers.
+  /// At most `most_connections` connections are listed: those with the most calls. May be called on any
   /// thread except those of the server (else std::logic_error), and must have returned before the server is destroyed.
   /// Before start() has ended and after stop() the report is empty; during stop() it may lack parts.
   Report report(std::size_t most_connections = 16) const;

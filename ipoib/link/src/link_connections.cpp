@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a peer's request is refused if it is malformed, the peer's Receive MTU has no room for a packet, the link
-// neither knows the peer's link-layer address nor may learn it, the request crosses a request of this side and this
-// side has the larger address, another request of the peer is being accepted, or memory is lacking. A packet for a peer
-// without a connection makes the link request one. Connections that no packet has used for a while are closed.
+// Operation: a peer's request is accepted unless one of the reasons in Refusal (private_data.hpp) applies. A packet for
+// a peer without a connection makes the link request one. Connections that no packet has used for a while are closed.
 // Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
 // Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
 // have crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If
@@ -24,8 +22,8 @@ const char* own_reason(Refusal refusal) noexcept {
   return "no reason";
 }
 
-/// The bytes of memory for the packets of one connection in each direction, if that is room for at least kMinDepth and
-/// at most kMaxDepth packets.
+/// The bytes of memory for the packets of one connection in each direction. The number of packets is at least kMinDepth
+/// and at most kMaxDepth, whatever their size.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
 /// Limits for learning a peer: the number of all peers, and of learnt peers with one address on the fabric.
@@ -260,7 +258,7 @@ void LinkState::await_retry(Peer& peer) {
 }
 
 void LinkState::retry(Peer& peer) {
-  const bool other = peer.usable() != nullptr || peer.in_progress();  // over() connects when that connection has ended
+  const bool other = peer.usable() != nullptr || peer.in_progress();  // when the other one ends, over() connects
   if (!other && peer.waiting_count != 0 && connect(peer)) return;
   peer.rejections = 0;
   if (!other) drop_waiting(peer);

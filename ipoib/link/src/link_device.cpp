@@ -3,9 +3,9 @@
 // of the turn. A packet is read into the one buffer of this link and passed to a connection, which leaves another
 // buffer in exchange.
 // Back-pressure: if the peer of a packet has no room, the packet is held. The device is not read until the peer has
-// room, its connection ends, or a limit is reached: LinkOptions::stall or, while several peers have packets, what the
-// peer has left of it (patience.hpp). At the limit the peer is stalled: packets for it are dropped until it has room,
-// so that it delays no other peer.
+// room, its connection ends, or a limit is reached. The limit is LinkOptions::stall; while several peers have packets,
+// it is what the peer has left of LinkOptions::stall (patience.hpp). At the limit the peer is stalled: packets for the
+// peer are dropped until it has room.
 // Cutting: a packet that stands for several is kept in memory of its own. Its segments are cut one after the other into
 // the buffer of this link; each is then handled like any other packet.
 // Error handling: a packet that cannot be sent is counted and dropped. If the packet is too big or its destination is
@@ -203,8 +203,8 @@ std::chrono::steady_clock::duration LinkState::tick() const noexcept {
   return std::max(Duration(options_.stall) / kTicks, Duration(std::chrono::milliseconds(1)));
 }
 
-/// Holds packet_ until `peer` has room; the device is not read meanwhile. Returns false, so that the packet is dropped,
-/// if the peer has stopped the other peers for too long.
+/// Holds packet_ until `peer` has room; the device is not read meanwhile. Returns false if the peer
+/// has stopped the other peers for too long; the packet is then dropped.
 bool LinkState::hold(Peer& peer) {
   const auto now = Peer::Clock::now();
   auto until = peer.patience.begin(now);
@@ -221,7 +221,7 @@ bool LinkState::hold(Peer& peer) {
   return true;
 }
 
-/// Tries again to send the held packet. Unless the peer still has no room, continues to read the device.
+/// Sends or drops the held packet, and continues to read the device, unless the peer still has no room.
 void LinkState::resume() {
   Peer& peer = *held_for_;
   if (!send_to(peer)) return;

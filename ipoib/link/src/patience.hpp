@@ -6,9 +6,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// Limits the time for which a peer without room may stop the reading of the device, which all peers share: `most` in
-/// total. The peer regains a tenth of the time that passes. Short stops do not count: they are normal with a peer as
-/// fast as this host.
+/// Limits the total time for which a peer without room may stop the reading of the device to `most`. The peer regains a
+/// tenth of the time that passes. Short stops do not count: they are normal with a peer as fast as this host.
 class Patience {
  public:
   using Clock = std::chrono::steady_clock;

@@ -26,8 +26,8 @@ class Peer final : public ConnectionEvents {
 
   /// The established connection over which packets are sent, or null.
   Connection* usable() const noexcept;
-  /// Whether a connection is being set up, or this side is closing the connection that it requested. Packets wait
-  /// meanwhile: for the former, or for the connection that is made after the latter.
+  /// Whether packets wait for a connection: one is being set up, or this side is closing the one that it requested and
+  /// will then request another.
   bool in_progress() const noexcept;
   bool connecting() const noexcept;
   /// Whether there is a connection, in any state.

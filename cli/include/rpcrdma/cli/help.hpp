@@ -23,10 +23,9 @@ struct Section {
 };
 
 /// Call this once all options and subcommands of a program have been added. Gives `app` and its subcommands the layout,
-/// with `sections` after the options of `app`, and adds the hidden option --describe, which prints the command line and
-/// the sections as one JSON object (packaging/generate reads it). The footer of a subcommand is its example. Choices
-/// are taken from CLI::IsMember or from a type name such as `on|off`, ranges from CLI::Range, and defaults from
-/// default_str().
+/// with `sections` after the options of `app`. Adds the hidden option --describe, which prints the command line and the
+/// sections as one JSON object for packaging/generate. The footer of a subcommand is its example. Choices are taken
+/// from CLI::IsMember or from a type name such as `on|off`, ranges from CLI::Range, and defaults from default_str().
 void finish(CLI::App& app, std::vector<Section> sections);
 
 }  // namespace rpcrdma::cli

@@ -56,8 +56,8 @@ template <class H, class P>
 concept PlainHandler = std::invocable<H&, const typename P::Args&> ||
     std::invocable<H&, const typename P::Args&, Scratch&> ||
     (std::same_as<typename P::Args, rpc::Void>&& std::invocable<H&>);
-/// A concept, because a disjunction of constraints does not look at the second one if the first holds: a generic lambda
-/// for a ServerCall<P> need not compile with other arguments.
+/// In a concept, PlainHandler is not checked if CallHandler holds: a generic lambda for a ServerCall<P> need not
+/// compile with other arguments.
 template <class H, class P>
 concept Handler = CallHandler<H, P> || PlainHandler<H, P>;
 

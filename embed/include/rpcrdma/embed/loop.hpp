@@ -25,8 +25,8 @@ class RPCRDMA_EXPORT Loop {
   Loop& operator=(const Loop&) = delete;
 
   boost::asio::io_context& context() noexcept { return context_; }
-  /// Starts the thread, which keeps `keep` until it ends. Therefore a handler on this thread may drop the last other
-  /// reference to the owner of the Loop.
+  /// Starts the thread, which holds `keep` until the thread ends. If `keep` owns the Loop, a handler on the thread may
+  /// drop all other references to the owner.
   void start(std::shared_ptr<void> keep = {});
   /// Lets the thread end when it has no work left.
   void release() noexcept { guard_.reset(); }
@@ -67,7 +67,7 @@ class RPCRDMA_EXPORT Loop {
   std::thread thread_;
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
-  bool serving_ = false;  // with mutex_ held: run() uses the thread
+  bool serving_ = false;  // guarded by mutex_; true while run() posts to the thread
 };
 
 }  // namespace rpcrdma::embed

@@ -17,9 +17,9 @@ struct Statistics {
 
   std::uint64_t multicast = 0;     ///< packets from the stack to groups, which need UD
   std::uint64_t no_neighbour = 0;  ///< packets from the stack to addresses that no neighbour has
-  std::uint64_t unreachable = 0;   ///< packets from the stack without a connection, or without room to wait for one
+  std::uint64_t unreachable = 0;   ///< packets from the stack that got no connection, or no room to wait for one
   std::uint64_t too_big = 0;       ///< packets from the stack larger than the MTU of the connection
-  std::uint64_t stalled = 0;  ///< packets to a peer without room for too long, or beyond the room of a new connection
+  std::uint64_t stalled = 0;  ///< packets dropped: the peer had no room for too long, or a new connection too little
   std::uint64_t lost = 0;     ///< packets whose connection ended before they were sent
   std::uint64_t invalid = 0;  ///< packets from the stack that are not IP, exceed the MTU, or contradict Offload
 

@@ -29,8 +29,8 @@ void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexce
 /// The type of a frame, which may have no name in FrameType; nothing if the frame is shorter than the header.
 std::optional<FrameType> decode_header(Octets frame) noexcept;
 
-/// The size of a credit message, for flow control. It carries the total number of packets that its receiver may send on
-/// the connection, modulo 2^32. Not part of RFC 4755.
+/// The size of a credit message. The message carries the total number of packets that its receiver may send on the
+/// connection, modulo 2^32. Not part of RFC 4755.
 inline constexpr std::size_t kCreditFrameSize = kHeaderSize + 4;
 void encode_credit(std::uint32_t limit, std::span<std::byte, kCreditFrameSize> out) noexcept;
 /// Returns nothing unless `frame` is exactly one credit message.
