@@ -6,7 +6,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// To chown(2) this id means "unchanged", and no user has it. Linux's server ignores it as well.
+/// This id in sattr3 is ignored, as by Linux's server: to chown(2) it means "unchanged", and no user has it.
 constexpr std::uint32_t kNoId = UINT32_MAX;
 
 SetTime set_time(const set_atime& in) noexcept {

@@ -80,8 +80,9 @@ void add_entries(const Programs& programs, const std::string& netid, const Endpo
   for (const auto& [program, version] : programs) out.push_back({program, version, netid, universal_address(endpoint)});
 }
 
-/// Adds entries for the first IPv4 and the first IPv6 listener. With `both`, an IPv6 listener at :: serves IPv4 as well
-/// if there is no IPv4 listener.
+/// Adds entries for the first IPv4 and the first IPv6 listener. With `both`, if no listener is IPv4, an IPv6 listener
+/// at
+/// :: has an IPv4 entry too.
 void add_listeners(const Programs& programs, const std::string& netid, const std::vector<Endpoint>& listeners,
                    bool both, std::vector<RpcbindEntry>& out) {
   const auto first = [&](bool v6) {

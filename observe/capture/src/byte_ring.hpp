@@ -35,7 +35,7 @@ class ByteRing {
   void commit(std::uint32_t size) noexcept {
     tail_.store(tail_.load(std::memory_order_relaxed) + skipped_ + size, std::memory_order_release);
   }
-  /// Producer: whether more than half of the ring is in use, as far as it knows.
+  /// Producer: whether more than half of the ring is in use.
   bool half_full() noexcept {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     if (tail - seen_head_ <= capacity_ / 2) return false;

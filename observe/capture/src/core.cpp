@@ -11,8 +11,8 @@ namespace rpcrdma::capture {
 namespace {
 
 /// The thread looks for records at intervals between these two, and at once if a ring is half full. The more records it
-/// finds, the shorter it makes the interval, to write few at a time: if it kept the processor from a thread of the data
-/// path for WaitPolicy::kDisplaced, that thread would stop polling.
+/// finds, the shorter it makes the interval, to write few at a time. A thread of the data path stops polling if another
+/// thread keeps the processor from it for WaitPolicy::kDisplaced.
 constexpr std::chrono::microseconds kLongestInterval{20'000};
 constexpr std::chrono::microseconds kShortestInterval{500};
 constexpr std::uint64_t kAtOnce = 64 << 10;  // bytes

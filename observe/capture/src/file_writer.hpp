@@ -24,8 +24,8 @@ class FileWriter {
   void write(const Record& record, std::uint64_t run);
   /// Passes the buffered blocks to the kernel. Returns the error of this or of an earlier write, once.
   error_code flush();
-  /// Completes the file, if records came since the last time; more may follow. `dropped`: records that did not reach
-  /// write().
+  /// Adds statistics to the file if it has records after its last statistics. More records may follow. `dropped`:
+  /// records that did not reach write().
   void pause(std::uint64_t dropped);
   /// Sets the number of dropped records for the files that write() completes.
   void set_dropped(std::uint64_t dropped) noexcept { dropped_ = dropped; }

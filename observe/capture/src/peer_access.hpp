@@ -25,7 +25,8 @@ class PeerAccess {
   void unbound(std::uint32_t handle) noexcept { windows_.erase(handle); }
   /// Records the Read chunks of `message`, which this side sends.
   void sent(Octets message);
-  /// Returns the ranges that the peer has read and written before it sent `message`. Valid until the next call.
+  /// Returns the ranges that the peer has read and written for the call that `message` answers. Valid until the next
+  /// received().
   const std::vector<AccessPart>& received(Octets message);
 
  private:

@@ -54,7 +54,7 @@ class Families {
     metric.histogram.sample_sum = value_of(histogram.sum()) * scale;
     for (unsigned bits = low; bits <= high; bits += step) {
       const std::uint64_t bound = std::uint64_t{1} << bits;
-      // A bucket holds the values up to its bound; values are whole numbers.
+      // A bucket includes its bound: the whole numbers below `bound` are those up to `bound` - 1.
       metric.histogram.bucket.push_back({histogram.count_below(bound), value_of(bound - 1) * scale});
     }
     metric.histogram.bucket.push_back({histogram.count(), std::numeric_limits<double>::infinity()});

@@ -29,7 +29,7 @@ class RPCRDMA_EXPORT BlockMemory final : public PayloadMemory {
   std::size_t used_ = 0;
 };
 
-/// Copies the unreduced message, with items and pads, as it is sent over a byte stream. The copy begins after
+/// Copies the message as it is sent over a byte stream: unreduced, with items and pads. The copy begins after
 /// `room_in_front` zero bytes.
 RPCRDMA_EXPORT std::vector<std::byte> flatten(const Payload& message, std::size_t room_in_front = 0);
 

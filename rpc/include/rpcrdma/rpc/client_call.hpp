@@ -23,8 +23,9 @@ namespace rpcrdma::rpc {
 
 class ClientCore;
 
-/// One RPC of a client, pooled. The message is encoded when the call is made: the arguments are not needed afterwards,
-/// but the message refers to bulk data. The transport receives the same bytes each time it asks for the message.
+/// One RPC of a client, pooled. The message is encoded when the call is made. Afterwards the arguments are not needed,
+/// except for bulk data to which the message refers. The transport receives the same bytes each time it asks for the
+/// message.
 class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
  public:
   /// `in` is positioned at the results on success, and is null on failure.
@@ -62,7 +63,7 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   PostMemory post_memory_;
   error_code failed_;
   std::uint64_t uses_ =
-      0;  // completed uses of this object; changes on the event loop's thread while the call is running
+      0;  // completed uses of this object; changed only on the event loop's thread, while the call is running
 };
 
 /// The calls of one client, running and idle. Exists until the last of its calls has completed. All functions belong to

@@ -30,8 +30,8 @@ struct DuplicateKey {
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
 
-/// A checksum of the message after its XID (credential, verifier and arguments). It includes the lengths of the
-/// DDP-eligible arguments, but not their data (the ranges `eligible`), which may be in Read chunks that have not been
+/// A checksum of the message after its XID, credential and verifier included. It includes the lengths of the
+/// DDP-eligible arguments, but not their data, the ranges `eligible`: the data may be in Read chunks that have not been
 /// pulled yet. Thus the checksum stays the same if the client reduces an argument only in one of two transmissions, for
 /// example because the new connection has another inline threshold.
 RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call, std::span<const xdr::EligibleRange> eligible) noexcept;

@@ -34,8 +34,8 @@ struct ReverseRegistry {
   std::set<ReverseCalls*> all;
 };
 
-/// State that the copies of a ReverseClient share. May be used on any thread, except counters(), and
-/// except where a comment names a thread. It is destroyed on the connection's thread after the last reference is gone.
+/// State that the copies of a ReverseClient share. May be used on any thread, except for counters() and for functions
+/// whose comment names a thread. It is destroyed on the connection's thread after the last reference is gone.
 class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;

@@ -27,8 +27,8 @@ namespace rpcrdma::rpc {
 /// The client's next connection needs another handle. The handle may be copied, and calls may be made, on any thread
 /// while the io_context of the connection exists; the handle may be destroyed at any time.
 ///
-/// With RPC-over-RDMA version one, reverse calls are short (RFC 8167 section 5.3): the call, and the largest reply that
-/// P's bound allows, must fit the inline thresholds of the connection together with a transport header of 28 bytes.
+/// With RPC-over-RDMA version one, reverse calls are short (RFC 8167 section 5.3): the call and the largest reply that
+/// P's bound allows, each with a transport header of 28 bytes, must fit the inline thresholds of the connection.
 /// With version two they may be long if the client has announced that it accepts chunks (BKRQSUP_GENL); a client of
 /// this library announces this after the reply to its first call. Eligible items are never placed directly: they are
 /// part of the message. At most ConnectionOptions::reverse_credits calls are in flight at once; further calls wait in

@@ -16,15 +16,15 @@ namespace rpcrdma::rpc {
 /// Options of a client that serves calls of its server.
 struct ReverseHandlersOptions {
   /// The maximum number of calls of the server in progress at once, at most ConnectionOptions::reverse_credits; 0 means
-  /// that number.
+  /// reverse_credits.
   std::uint32_t credits = 0;
   /// Runs on the client's thread for each new connection, including the first. It usually makes the call that tells the
   /// server that it may send calls on this connection (RFC 8167 section 6). Handlers of an earlier connection may still
   /// be running.
   UniqueFunction<void()> announce{};
-  /// The maximum number of bytes of chunks that calls of the server may hold at once, and the size of the largest
-  /// chunk. Long calls may hold as many bytes again. 0 allows only calls without chunks. RPC-over-RDMA version one has
-  /// no reverse calls with chunks.
+  /// The maximum number of bytes of chunks that calls of the server may hold at once. It is also the maximum size of
+  /// one chunk. Long calls have a second budget of the same size. 0 allows only calls without chunks. RPC-over-RDMA
+  /// version one has no reverse calls with chunks.
   std::uint32_t bulk_budget = 1u << 20;
   Log log{};  ///< copied
 };

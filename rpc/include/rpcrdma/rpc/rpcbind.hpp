@@ -23,8 +23,8 @@ struct RpcbindEntry {
 };
 
 /// The entries for `programs` (pairs of number and version): for each program, one entry for each address family of the
-/// listeners `tcp` and of the listeners `rdma`. An IPv6 TCP listener at :: serves IPv4 as well if there is no IPv4
-/// listener.
+/// listeners `tcp` and of the listeners `rdma`. If no TCP listener is IPv4, an IPv6 TCP listener at :: has an IPv4
+/// entry too.
 RPCRDMA_EXPORT std::vector<RpcbindEntry> rpcbind_entries(
     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
     const std::vector<boost::asio::ip::tcp::endpoint>& tcp, const std::vector<boost::asio::ip::tcp::endpoint>& rdma);

@@ -97,10 +97,10 @@ class ServerCall {
     return async_fetch_on(*state_, data, destination, std::forward<Token>(token));
   }
 
-  /// Answers the call. Memory that `result` points to must stay valid and unchanged until `release` has run (on the
-  /// thread of context(), with the outcome); `release` therefore usually owns it. A result that cannot be encoded, or
-  /// for which memory is missing, becomes SYSTEM_ERR. A result for which the client has not provided enough room
-  /// becomes RDMA_ERROR with ERR_CHUNK. May be called on any thread.
+  /// Answers the call. Memory that `result` points to must stay valid and unchanged until `release` has run;
+  /// `release` therefore usually owns that memory. It runs on the thread of context(), with the outcome. A result that
+  /// cannot be encoded, or for which memory is missing, becomes SYSTEM_ERR. A result for which the client has not
+  /// provided enough room becomes RDMA_ERROR with ERR_CHUNK. May be called on any thread.
   void reply(const Result& result, ReleaseHandler release = {}) {
     TypedServerCallState<P>* state = std::exchange(state_, nullptr);
     state->result = result;

@@ -42,8 +42,8 @@ struct TcpServerOptions {
   bool v6_only = false;  ///< at [::], accept only IPv6 clients: another server may use the port for IPv4
 };
 
-/// One thread of a server. The objects that it refers to must outlive the server. One thread runs the io_context.
-/// IncomingCall::pool() returns `pool` to the handlers.
+/// One thread of a server. Only this thread runs `context`. The objects to which the members point must outlive the
+/// server. IncomingCall::pool() returns `pool` to the handlers.
 struct TcpWorker {
   boost::asio::io_context* context = nullptr;  ///< the event loop of the thread
   memory::Pool* pool = nullptr;                ///< memory for the data of calls
@@ -51,8 +51,8 @@ struct TcpWorker {
 };
 
 /// Accepts connections on the first worker's thread and assigns them to the workers in turn. A connection that stops
-/// within a record, or does not read its replies, delays other connections for at most
-/// TcpServerOptions::pressed_timeout (twice that time on a busy thread).
+/// within a record, or does not read its replies, delays other connections for at most twice
+/// TcpServerOptions::pressed_timeout.
 class RPCRDMA_EXPORT TcpServer {
  public:
   /// `workers` must not be empty.

@@ -57,7 +57,7 @@ RPCRDMA_EXPORT boost::system::result<CaptureOptions, CaptureRefusal> parse_captu
 struct CaptureCounts {
   std::uint64_t frames = 0;  ///< written, including the synthetic handshake of each connection
   /// Not written: the ring was full, or writing failed. A connection that is not recorded, because too many ended
-  /// connections wait for the disk, counts as one.
+  /// connections wait for the disk, counts as one frame.
   std::uint64_t dropped = 0;
   std::uint64_t bytes = 0;  ///< written to files
 };
