@@ -88,7 +88,7 @@ bool Decoder::reduced_result(bulk_data& out) noexcept {
   item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
   out.item = static_cast<std::uint32_t>(item_ - 1);
   out.kind = bulk_kind::placed;
-  // In a reply, the pieces around a placed item follow each other without a gap.
+  // Nothing to skip: in a reply, the pieces around a placed item follow each other without a gap.
   return true;
 }
 

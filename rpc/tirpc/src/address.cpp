@@ -39,8 +39,8 @@ std::optional<std::uint16_t> port_of(std::string_view universal) {
 }
 
 /// Returns the port of a program on a netid. If the list has no port for the version, returns the port of another
-/// version, as rpcbind's GETADDR does; the server then answers with the versions that it serves. (GETADDR itself uses
-/// the netid of the transport on which the request arrives.)
+/// version, as rpcbind's GETADDR does; the server then answers with the versions that it serves. GETADDR itself uses
+/// another netid: that of the transport on which the request arrives.
 std::optional<std::uint16_t> find_port(const rpcblist* entries, rpcprog_t program, rpcvers_t version,
                                        std::string_view netid) {
   std::optional<std::uint16_t> other;

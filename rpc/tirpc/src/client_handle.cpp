@@ -145,8 +145,8 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
   }
 }
 
-/// Sets the bound of the reply, and allocates memory for a result that is placed directly or, if the procedure has
-/// none, for a long reply. Returns false if there is no memory for the result.
+/// Sets the bound of the reply. Allocates memory for the result that is placed directly or, if the procedure has no
+/// such result, for a long reply. Returns false if there is no memory for the result.
 bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory) {
   const bool no_result = is_void(call.args().decode);
   call.max_reply = no_result ? kVoidReply : max_reply_;

@@ -12,8 +12,8 @@ namespace rpcrdma::tirpc {
 /// message, and the second run makes the call at the point where the routine writes the opaque. Used on one thread.
 class HeldArguments {
  public:
-  /// The first run. Returns false if the message cannot be sent in this way: it has no long opaque, or too many other
-  /// bytes, or its authenticator may write other bytes in the second run.
+  /// The first run. Returns false if the message cannot be sent in this way: it does not have exactly one long
+  /// opaque, it has too many other bytes, or its authenticator may write other bytes in the second run.
   bool record(const CallArgs& call);
   /// The second run, which calls `make`. Returns false, without calling `make`, unless the routine writes the same
   /// bytes before the opaque, and an opaque of the same length, as in the first run.

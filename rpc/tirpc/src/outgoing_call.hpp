@@ -73,7 +73,8 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   bool over() const noexcept { return over_; }
   const CallArgs& args() const noexcept { return args_; }
   memory::Pool& pool() const noexcept { return pool_; }
-  /// Takes the message from `held`, which must outlive this object, or, if it is null, from the XDR routine.
+  /// Takes the message from `held`, which must outlive this object. If `held` is null, the XDR routine writes the
+  /// message.
   void hold(const HeldArguments* held) noexcept { held_ = held; }
   /// True if the call has been encoded, and so may have been sent.
   bool encoded() const noexcept { return encoded_; }

@@ -23,7 +23,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// After this many calls, or this many events, the other transports of the process are served.
+/// After kMostCalls calls or kMostEvents events, the other transports of the process are served.
 constexpr unsigned kMostCalls = 64;
 constexpr unsigned kMostEvents = 1024;
 constexpr unsigned kLongestMessage = 64u << 20;

@@ -58,7 +58,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
     std::shared_ptr<LongArguments> rest;              // the rest of a long call
   };
   class Pull;
-  /// libtirpc keeps the state of its authenticators at xp_p3, as svc_getreq_common() expects.
+  /// The state of libtirpc's authenticators. xp_p3 points to it, as svc_getreq_common() expects.
   struct Extension {
     int flags = 0;
     SVCAUTH auth{};

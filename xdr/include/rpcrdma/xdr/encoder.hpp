@@ -65,13 +65,13 @@ class RPCRDMA_EXPORT Encoder {
   /// Returns false if `to` is beyond the end of the message, or if the bytes at `to` have been sent. Bytes added by
   /// reference cannot be replaced.
   bool set_position(std::uint32_t to) noexcept;
-  /// The next `count` bytes of the message, for the caller to write. Null unless `count` is a multiple of 4 and the
-  /// bytes are in one piece of memory, aligned to 4 bytes; null while bytes are replaced.
+  /// The next `count` bytes of the message, for the caller to write. Null unless `count` is a multiple of 4, the
+  /// bytes are in one piece of memory, aligned to 4 bytes, and no bytes are being replaced.
   std::int32_t* room_for(std::uint32_t count) noexcept;
   /// Writes an opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;
-  /// Writes a DDP-eligible opaque<>: the count word, then registered memory by reference, as an item, or a copy of
-  /// other memory. [8166-3.4.4.1-a] The count stays in the stream even if the bytes become an item.
+  /// Writes a DDP-eligible opaque<>: the count word, then an item that refers to registered memory, or a copy of
+  /// unregistered memory. [8166-3.4.4.1-a] The count stays in the stream even if the bytes become an item.
   void bulk(const bulk_data& value) noexcept;
 
   /// Runs an XDR routine; false on failure.
