@@ -23,7 +23,7 @@ void Loop::start(std::shared_ptr<void> keep) {
     serving_ = false;
     if (stopped_) return;
     context_.restart();
-    context_.poll();  // the functions that came after the end of run()
+    context_.poll();  // runs the functions that were posted after the end of run()
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

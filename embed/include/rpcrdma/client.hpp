@@ -135,9 +135,9 @@ class RPCRDMA_EXPORT Client {
     return get_buffer(memory.data(), memory.size(), std::forward<Token>(token));
   }
 
-  /// Completes with void() when no call is in progress and, over RDMA, the connection has ended in an orderly way; over
-  /// TCP the connection ends when the client is destroyed. Also completes if the client is destroyed first. Make no
-  /// call afterwards.
+  /// Completes with void() when no call is in progress and, over RDMA, the connection has ended in an orderly way. Over
+  /// TCP the connection ends when the client is destroyed. If the client is destroyed before, close() completes too.
+  /// Make no call after close().
   template <class Token = boost::asio::deferred_t>
   auto close(Token&& token = Token()) {
     return boost::asio::async_initiate<Token, void()>(
@@ -152,13 +152,13 @@ class RPCRDMA_EXPORT Client {
 
   /// The state of the client, and its counters since it was made.
   struct Statistics {
-    bool connected = false;                            ///< there is a connection at present; false over TCP
-    std::string_view fabric;                           ///< "verbs", "iwarp" or "tcp"; empty until the server is found
-    fabric::Endpoint server;                           ///< the address in use
-    transport::Requester::Counters calls;              ///< the sum over all connections
-    Runner::Counters waits{};                          ///< how the client's own thread has waited
-    transport::Traffic traffic;                        ///< the sum over all connections; zero over TCP
-    fabric::Counters provider;                         ///< of the client's fabric; for iwarp FPDUs and CRC errors too
+    bool connected = false;                ///< there is a connection at present; false over TCP
+    std::string_view fabric;               ///< "verbs", "iwarp" or "tcp"; empty until the server is found
+    fabric::Endpoint server;               ///< the address in use
+    transport::Requester::Counters calls;  ///< the sum over all connections
+    Runner::Counters waits{};              ///< how the client's own thread has waited
+    transport::Traffic traffic;            ///< the sum over all connections; zero over TCP
+    fabric::Counters provider;             ///< of the client's fabric; iwarp also counts FPDUs and CRC errors
     std::vector<rpc::ProcedureStatistics> procedures;  ///< of the procedures called so far
     /// The characteristics of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;

@@ -136,7 +136,7 @@ class RPCRDMA_EXPORT Server {
     std::vector<rpc::ProcedureStatistics> procedures;
     transport::Traffic traffic;                 ///< over RDMA, including connections that have ended
     std::vector<transport::Traffic> listeners;  ///< the parts of `traffic`, in the order of listeners(); zero for TCP
-    fabric::Counters provider;                  ///< sums over the fabrics; for iwarp FPDUs and CRC errors too
+    fabric::Counters provider;                  ///< sums over the fabrics; iwarp also counts FPDUs and CRC errors
     /// Connections that are open, over RDMA and TCP, in descending order of calls.
     std::vector<transport::ConnectionReport> connections;
 

@@ -49,7 +49,7 @@ class Joiner {
   std::array<Octets, kMaxSegments + 1> parts_;  // the headers, and the payload of each packet
   std::array<std::byte, 40 + 60> headers_{};
   std::size_t count_ = 0;
-  std::size_t size_ = 0;      // size of the packet that stands for all
+  std::size_t size_ = 0;      // size of the joined packet
   std::size_t cut_size_ = 0;  // payload bytes of the first packet
   bool full_ = false;
 };

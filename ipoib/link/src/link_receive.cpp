@@ -79,9 +79,9 @@ void LinkState::pass(std::span<const Octets> packet, const Offload& offload, std
   statistics_.received_bytes += bytes;
 }
 
-/// Returns the peer that may send from `source`, or null. If no peer has the address, it becomes the sender's, provided
-/// that may_learn() permits this. So does an address that was learnt for a peer without a connection: that peer may
-/// have changed its link-layer address.
+/// Returns the peer that may send from `source`, or null. If may_learn() permits, learns `source` for the sender when
+/// no peer has the address, or when the address was learnt for a peer that now has no connection: that peer may have
+/// changed its link-layer address.
 Peer* LinkState::owner_of(const IpBytes& source, Peer& sender) {
   Neighbours::Entry* const known = neighbours_.find(source);
   if (known != nullptr && (!known->learnt || known->peer == &sender || known->peer->connected())) return known->peer;

@@ -17,7 +17,7 @@ class LinkState;
 
 /// Another interface of the link, identified by its link-layer address, and the connections with it: at most one that
 /// the peer has requested, and one that this side has requested [4755-3.2-b]. Packets are sent over the latter if it
-/// is established.
+/// is established, otherwise over the former.
 class Peer final : public ConnectionEvents {
  public:
   using Clock = std::chrono::steady_clock;

@@ -84,7 +84,7 @@ error_code configure(ifreq interface, const TunOptions& options) {
   if (const error_code failed = control(socket.get(), SIOCSIFFLAGS, interface)) return failed;
   for (const IpPrefix& address : options.addresses)
     if (const error_code failed = add_address(index, address)) {
-      // The privileges sufficed to bring the interface up, so the reason is another one: for example, IPv6 is disabled.
+      // Privileges are not the reason: they sufficed to bring the interface up. For example, IPv6 is disabled.
       const bool refused = failed == boost::system::errc::permission_denied;
       return refused ? boost::system::errc::make_error_code(boost::system::errc::address_not_available) : failed;
     }

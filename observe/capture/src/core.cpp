@@ -92,7 +92,8 @@ void Capture::Core::end(Connection& connection) noexcept {
   connection.ended.store(true, std::memory_order_release);
 }
 
-// Notifies each time: without the lock, a notification between the thread's look at hurried_ and its sleep is lost.
+// Notifies at each call, because a notification can be lost: hurry() takes no lock, and the thread may have looked at
+// hurried_ but not be asleep yet.
 void Capture::Core::hurry() noexcept {
   hurried_.store(true);
   condition_.notify_one();

@@ -67,7 +67,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   std::atomic<bool> closing_{false};
   std::atomic<bool> given_up_{false};  // the disk has not answered in time
   std::atomic<bool> hurried_{false};
-  std::atomic<std::uint64_t> runs_{0};  // counts the calls that started the capture
+  std::atomic<std::uint64_t> runs_{0};  // how many times the capture was started
   std::atomic<std::size_t> ended_{0};   // connections that have ended and wait for the thread
 
   mutable std::mutex mutex_;  // protects the members from here to connections_

@@ -109,8 +109,7 @@ void FileWriter::show_message(const Record& record) {
       if (record.whole != 0) comment_ = fmt::format("the first bytes of {}", record.whole);
       break;
     case RecordKind::event:
-      // Changes the window, because Wireshark reports an empty segment as a duplicate acknowledgement if its window is
-      // that of the previous segment.
+      // Changes the window: Wireshark reports an empty segment with an unchanged window as a duplicate acknowledgement.
       header.window = connection.window ^= 1;
       comment_ = text_of(record);
       break;

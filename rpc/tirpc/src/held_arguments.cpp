@@ -26,7 +26,7 @@ bool repeats(const AUTH& auth) noexcept {
 }
 
 void refer_to(PayloadBuilder& out, Octets octets) {
-  // The message only refers to these bytes to read them.
+  // The bytes to which the message refers are only read.
   auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   out.borrow({data, static_cast<std::uint32_t>(octets.size()), 0});
 }
