@@ -80,9 +80,8 @@ void add_entries(const Programs& programs, const std::string& netid, const Endpo
   for (const auto& [program, version] : programs) out.push_back({program, version, netid, universal_address(endpoint)});
 }
 
-/// Adds entries for the first IPv4 and the first IPv6 listener. With `both`, if no listener is IPv4, an IPv6 listener
-/// at
-/// :: has an IPv4 entry too.
+/// Adds entries for the first IPv4 and the first IPv6 listener. If no listener is IPv4 and `both` is set, an IPv6
+/// listener at :: has an IPv4 entry too.
 void add_listeners(const Programs& programs, const std::string& netid, const std::vector<Endpoint>& listeners,
                    bool both, std::vector<RpcbindEntry>& out) {
   const auto first = [&](bool v6) {

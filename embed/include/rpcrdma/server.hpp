@@ -145,9 +145,9 @@ class RPCRDMA_EXPORT Server {
     RPCRDMA_HIDDEN void add(Report part);
   };
   /// Asks each thread of the server for its figures, and waits for the answers. A thread answers between two handlers.
-  /// At most `most_connections` connections are listed: those with the most calls. May be called on any
-  /// thread except those of the server (else std::logic_error), and must have returned before the server is destroyed.
-  /// Before start() has ended and after stop() the report is empty; during stop() it may lack parts.
+  /// At most `most_connections` connections are listed: those with the most calls. May be called on any thread except
+  /// those of the server (else std::logic_error), and must have returned before the server is destroyed. Before start()
+  /// has ended and after stop() the report is empty; during stop() it may lack parts.
   Report report(std::size_t most_connections = 16) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asio waits in epoll but does not expose the epoll descriptor, which can itself be polled. This code reads it
-// from a private member, which an explicit instantiation may name. If Asio is built differently, this code fails at
-// compile time, not at run time.
+// Asio waits in epoll but does not expose the epoll descriptor, which can itself be polled. This code reads it from a
+// private member, which an explicit instantiation may name. If Asio is built differently, this code fails at compile
+// time, not at run time.
 #include "descriptor.hpp"
 
 #include <boost/asio/detail/epoll_reactor.hpp>

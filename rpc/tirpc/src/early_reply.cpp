@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Decoding copies bytes of the Reply chunk as they arrive: they are still in the processor's cache, and the
-// server sends more meanwhile. Only the end of the call shows that the bytes are the
-// reply: see WaitingCall::conclude().
+// server sends more meanwhile. Only the end of the call shows that the bytes are the reply: see
+// WaitingCall::conclude().
 // Ownership. The memory belongs to the caller of clnt_call() and must outlive this object. The peer may write to it
 // until the call is over; each byte is read once, or checked after it has been copied.
 #include "early_reply.hpp"

@@ -38,11 +38,10 @@ struct CallOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   /// If empty, ClientOptions::credential is used.
   std::optional<Credential> credential;
-  /// Registered memory for the DDP-eligible results: one list of buffers per result, in order. Each list must
-  /// have room for the largest possible result (RFC 8166 section 4.3.2.2). A successful call leaves the data of the
-  /// result there (bulk_kind::placed), whether the server used RDMA Write or sent the data in the message. Without such
-  /// memory the data stays in the message. The memory belongs to the caller, which must not use it until the call
-  /// completes.
+  /// Registered memory for the DDP-eligible results: one list of buffers per result, in order. Each list must have room
+  /// for the largest possible result (RFC 8166 section 4.3.2.2). A successful call leaves the data of the result there
+  /// (bulk_kind::placed), whether the server used RDMA Write or sent the data in the message. Without such memory the
+  /// data stays in the message. The memory belongs to the caller, which must not use it until the call completes.
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
 
   /// Adds the memory for one result; copies the list, not the memory.
