@@ -57,18 +57,19 @@ struct Client::State : std::enable_shared_from_this<State> {
   UniqueFunction<void()> connected;
   std::optional<embed::Backend> backend;
   std::optional<rpc::Client> calls;
-  asio::cancellation_signal opening;
+  const std::shared_ptr<asio::cancellation_signal> opening = std::make_shared<asio::cancellation_signal>();
   std::vector<Closed> draining;
   bool closed = false;
 };
 
 void Client::State::open() {
   target.procedure = procedure;
-  asio::co_spawn(context, embed::open_backend(context, loop, target),
-                 asio::bind_cancellation_slot(opening.slot(), [self = shared_from_this()](std::exception_ptr thrown,
-                                                                                          Result<embed::Backend> made) {
-                   self->opened(std::move(thrown), std::move(made));
-                 }));
+  asio::co_spawn(
+      context, embed::open_backend(context, loop, target),
+      asio::bind_cancellation_slot(opening->slot(),
+                                   [self = shared_from_this()](std::exception_ptr thrown, Result<embed::Backend> made) {
+                                     self->opened(std::move(thrown), std::move(made));
+                                   }));
 }
 
 void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> made) {
@@ -120,9 +121,9 @@ void Client::State::end_drain() {
 /// Cancels the calls in progress. They complete after this function has returned.
 void Client::State::shut() {
   closed = true;
-  // co_spawn() posts a handler that uses the signal later: the next handler keeps the State until then.
-  opening.emit(asio::cancellation_type::terminal);
-  asio::post(context, [self = shared_from_this()] {});
+  // co_spawn() may post a handler that uses the signal later: the next handler keeps the signal until then.
+  opening->emit(asio::cancellation_type::terminal);
+  asio::post(context, [signal = opening] {});
   calls.reset();
   link.close();
   // No further reverse call reaches a handler; those that have begun may still be answered.
