@@ -163,11 +163,11 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::open_existing(const Caller& ca
   const auto stat = stat_fd(fd->get());
   if (!stat) return stat.error();
   if (stat->attributes.type != FileType::regular) return Status::exist;
-  const bool repeated = how.mode == CreateMode::exclusive;
-  if (repeated && !holds(fd->get(), how.verifier)) return Status::exist;
+  if (how.mode == CreateMode::exclusive && !holds(fd->get(), how.verifier)) return Status::exist;
   auto file = found(directory, name, fd->get());
-  if (!file || (!repeated && !how.attributes.size)) return file;
-  if (!repeated) {
+  if (!file) return file;
+  if (how.mode != CreateMode::exclusive) {
+    if (!how.attributes.size) return file;
     if (const Status s = truncate(caller, file->node, *how.attributes.size); s != Status::ok) return s;
     file = found(directory, name, fd->get());
   }
