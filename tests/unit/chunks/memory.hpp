@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "rpcrdma/base/payload.hpp"
@@ -8,13 +9,13 @@ namespace rpcrdma::transport {
 
 /// Memory for plans. A plan uses addresses of this memory, but does not read or write there.
 struct TestMemory {
-  std::vector<std::byte> octets = std::vector<std::byte>(1u << 22);
+  std::unique_ptr<std::byte[]> octets{new std::byte[1u << 22]};  // never initialized
   std::uint32_t used = 64;
 
-  BufferRef zeros() { return {octets.data(), 4, 1}; }
+  BufferRef zeros() { return {octets.get(), 4, 1}; }
   /// Returns memory that is not adjacent to any other piece.
   BufferRef piece(std::uint32_t size) {
-    const BufferRef out{octets.data() + used, size, 1};
+    const BufferRef out{octets.get() + used, size, 1};
     used += size + 16;
     return out;
   }

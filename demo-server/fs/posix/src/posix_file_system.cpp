@@ -80,6 +80,12 @@ Status PosixFileSystem::start(const PosixOptions& options) {
   if (locator_ == nullptr) {
     log_.debug("{}: kernel file handles are not used; remembers the directory and the name of each file instead",
                options.root.string());
+    if (root_stat_.birth == 0)
+      log_.warn(
+          "{}: the file system has no birth times: the handle of a removed file may name a new file with the same "
+          "inode "
+          "number",
+          options.root.string());
     locator_ = make_place_locator(root_.get(), options.hint_file, options.max_hints, log_);
   }
   if (locator_ == nullptr) return Status::io;

@@ -224,11 +224,6 @@ std::unique_ptr<Locator> make_place_locator(int root, const std::filesystem::pat
                                             const Log& log) {
   const auto stat = stat_fd(root);
   if (!stat) return nullptr;
-  if (stat->birth == 0)
-    log.warn(
-        "{}: the export that uses this file is on a file system without birth times: the handle of a removed file may "
-        "name a new file with the same inode number",
-        file.string());
   return std::make_unique<PlaceLocator>(root, *stat, file, max_places, log);
 }
 
