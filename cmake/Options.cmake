@@ -46,7 +46,7 @@ if(RPCRDMA_LLD)
   endif()
 endif()
 
-# All sources of the project use these; generated code uses fewer (xdr/).
+# Compiler options for the project's own C++ sources. Generated code and the examples do not use them.
 add_library(rpcrdma_options INTERFACE)
 target_compile_options(rpcrdma_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdelete-non-virtual-dtor -Wold-style-cast
@@ -87,7 +87,7 @@ if(RPCRDMA_SANITIZE)
       $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize=null$<$<NOT:${wire}>:$<COMMA>alignment>>)
   endif()
   if(RPCRDMA_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    # Clang 14 cannot compile coroutines with this check.
+    # Clang 14 cannot compile coroutines with the check "function".
     target_compile_options(rpcrdma_build INTERFACE -fno-sanitize=function)
   endif()
   if(RPCRDMA_SANITIZE MATCHES "thread")

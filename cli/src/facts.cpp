@@ -66,7 +66,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::strin
 std::vector<std::string> groups_of(const CLI::App& app) {
   std::vector<std::string> groups = app.get_groups();
   std::erase_if(groups, [&app](const std::string& group) { return group.empty() || options_of(app, group).empty(); });
-  // CLI11 puts the group of --help first; moves it to the end.
+  // Moves the group of --help, which CLI11 puts first, to the end.
   std::stable_partition(groups.begin(), groups.end(), [&app](const std::string& group) {
     return app.get_help_ptr() == nullptr || group != app.get_help_ptr()->get_group();
   });

@@ -186,7 +186,7 @@ class RecordReader {
   bool posted_ = false;  // the handler of a read that has ended will run
   std::uint64_t steps_ = 0;
   Record record_;
-  Record small_;  // the memory of record_ before use()
+  Record small_;  // keeps the memory that record_ had before use() replaced it
 };
 
 /// Describes a record as a message without items.

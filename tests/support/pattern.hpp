@@ -6,8 +6,8 @@
 
 namespace rpcrdma::test {
 
-/// Returns the byte at `index` of the pattern `seed`. Patterns with different seeds differ. Their period is not a power
-/// of two.
+/// Returns the byte at `index` of the pattern `seed`. Patterns with different seeds differ. No pattern repeats: all its
+/// words of 8 bytes are different.
 constexpr std::byte pattern_at(std::uint64_t seed, std::uint64_t index) noexcept {
   std::uint64_t x = (index / 8 + 1) * 0x9e3779b97f4a7c15u + seed * 0xbf58476d1ce4e5b9u;
   x ^= x >> 31;

@@ -65,7 +65,8 @@ bool Encoder::set_position(std::uint32_t to) noexcept {
   return true;
 }
 
-/// Replaces the bytes from at_ on by the first bytes of `value`; returns the number of bytes replaced.
+/// Replaces the bytes from at_ on by the first bytes of `value`. Returns the number of bytes replaced, or value.size()
+/// on failure.
 std::size_t Encoder::rewrite(Octets value) noexcept {
   std::size_t done = 0;
   for (const PayloadPiece& piece : out_.payload().pieces) {

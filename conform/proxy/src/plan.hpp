@@ -45,7 +45,7 @@ class Plan {
   bool takes_turn(std::size_t index);
   std::optional<Procedure> remember(Side side, const Frame& frame);
 
-  static constexpr std::size_t kMaxCalls = 4096;  // of more unanswered calls the oldest is forgotten
+  static constexpr std::size_t kMaxCalls = 4096;  // unanswered calls to remember; one more displaces the oldest
 
   Director& director_;
   std::uint32_t connection_;

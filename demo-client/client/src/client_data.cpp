@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: READ, WRITE and COMMIT (RFC 1813 sections 3.3.6, 3.3.7 and 3.3.21). The server accesses the caller's
-// registered buffer during the call: nothing is copied.
+// Operation: READ, WRITE and COMMIT (RFC 1813 sections 3.3.6, 3.3.7 and 3.3.21). During the call the server reads or
+// writes the caller's registered buffer. Only data that is sent inline may be copied.
 // Ownership: the caller owns the buffer; once the call completes the server cannot access it any more.
 // Error handling: see client.hpp; inconsistent counts are ClientError::malformed_reply.
 #include "client_impl.hpp"

@@ -34,6 +34,7 @@ class TreeWalk {
   /// Mode bits that are copied; the set-id bits are not.
   static constexpr std::uint32_t kDirectoryModes = 01777;
   static constexpr std::uint32_t kFileModes = 0777;
+  /// Rights that a new directory also has while its entries are copied.
   static constexpr std::uint32_t kOwnerModes = 0700;
 
   Copier& copier_;

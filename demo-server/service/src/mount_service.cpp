@@ -14,7 +14,7 @@ constexpr std::size_t kMaxMounts = 1024;
 constexpr std::size_t kListAround = 24 + 4;
 /// Memory for the reply to DUMP or EXPORT: the data that it references, and its encoded form.
 constexpr std::uint32_t kListRoom = 2 * mount3::kMaxList;
-constexpr unsigned kMaxLinks = 40;  // the limit of Linux
+constexpr unsigned kMaxLinks = 40;  // symbolic links in one path: the limit of Linux
 
 std::string_view without_slashes(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);

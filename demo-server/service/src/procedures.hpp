@@ -47,8 +47,8 @@ class NfsService::Procedures {
   }
   /// A job that answers `call` by work(call, transfer, codec). If `work` throws before it answers, the job answers
   /// NFS3ERR_SERVERFAULT, or NFS3ERR_JUKEBOX if memory ran out in a call other than SYMLINK. The transfer belongs to
-  /// the event loop, and any answer returns it; an exception would destroy it on the I/O thread. A call without a
-  /// transfer (on()) is answered by SYSTEM_ERR instead, when its job is destroyed.
+  /// the event loop, and any answer returns it; an exception would destroy it on the I/O thread. The jobs that on()
+  /// makes have no transfer: if their work throws, the call is answered by SYSTEM_ERR when the job is destroyed.
   template <rpc::Procedure P, class Work>
   static auto answering(rpc::ServerCall<P> call, TransferPtr transfer, Work work) {
     return [call = std::move(call), transfer = std::move(transfer), work](const HandleCodec& codec) mutable {

@@ -67,7 +67,7 @@ class Recorder {
     const auto end = fmt::format_to_n(text.data(), text.size(), format, std::forward<Args>(args)...);
     note(track, RecordKind::event, {text.data(), static_cast<std::size_t>(end.out - text.data())});
   }
-  /// Records the end of the connection; `why` is for the user.
+  /// Records the end of the connection. `why` is the reason that the capture shows; empty: none.
   void close(Track& track, std::string_view why) noexcept;
 
  private:

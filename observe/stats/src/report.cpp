@@ -72,7 +72,8 @@ void Report::add(FabricUse&& use, std::vector<transport::ConnectionReport>&& con
   same->pool += use.pool;
 }
 
-/// The counters of a listener are filled once; each loop adds its share of the traffic.
+/// Adds the traffic to that of the listener, if the report has this listener already; its counters then stay unchanged,
+/// because they already count all loops.
 void Report::add(Listener&& listener) {
   const auto same = std::ranges::find_if(listeners, [&listener](const Listener& one) {
     return one.fabric == listener.fabric && one.counters.endpoint == listener.counters.endpoint;

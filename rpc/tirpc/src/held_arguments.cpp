@@ -8,7 +8,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// The maximum number of bytes of arguments in addition to the opaque.
+/// The number of bytes of heap memory after which a message gets no more memory, its long opaque not counted.
 constexpr std::size_t kMostBeside = kLongOpaque;
 
 /// True for libtirpc's AUTH_NONE and AUTH_SYS, which write the same bytes each time. Other authenticators may count or

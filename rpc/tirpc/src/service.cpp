@@ -48,7 +48,7 @@ const std::remove_pointer_t<decltype(SVCXPRT::xp_ops2)> kMoreOperations{control_
 
 /// The transports made by rpcrdma_svc_add(). Used by the thread that owns libtirpc's tables.
 std::vector<Service*> shared_services;
-/// The polling of the transport created last. Used by the same thread.
+/// The polling of the transport created last. Used by the thread that owns libtirpc's tables.
 Polling loop_polling;
 
 [[noreturn]] void fail(error_code why) { throw boost::system::system_error(why); }
@@ -237,8 +237,8 @@ bool Service::receive(rpc_msg* message) {
   return false;
 }
 
-/// Handles events until a call is ready. After an event, waits a moment for the next one, so that the program need not
-/// call poll() for a call that is arriving.
+/// Handles events until a call is ready, no event is left, or kMostEvents have been handled. After an event, waits a
+/// moment for the next one, so that the program need not call poll() for a call that is arriving.
 void Service::run_until_ready() {
   const std::chrono::microseconds moment(loop_polling.mode == Polling::Mode::off ? 0 : 20);
   std::optional<std::chrono::steady_clock::time_point> last;

@@ -41,7 +41,8 @@ void forget() { ASSERT_EQ(std::system("ip neigh flush all"), 0); }
 class NeighbourTest : public FabricTest {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NeighbourTest);
 
-// rxe may report the answer only when the time limit is reached; here the limit is an hour.
+// On rxe, rdma_resolve_addr() may report the neighbour's answer only when its time limit is reached. The provider must
+// not wait for resolve_timeout, which is an hour here.
 TEST_P(NeighbourTest, IsFoundByEachOfEightFabrics) {
   for (int i = 0; i < 8; ++i) {
     forget();

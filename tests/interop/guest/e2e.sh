@@ -44,8 +44,8 @@ run_both() {
   cat "$VM_OUT/first.log"
 }
 
-# Captures both programs, and a service that calls its client: on the wire, and by --capture on both sides. The host checks
-# these captures.
+# Captures the traffic of both programs, and of a service that calls its client. It is captured on the wire, and by each
+# of the two sides. The host checks these captures.
 capture() {
   captures=/run/captures
   mkdir -p /srv/ours $captures

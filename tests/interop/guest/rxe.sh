@@ -113,7 +113,7 @@ knfsd_endings() {
   head -c 60000000 "$input/big" >/run/piece
   killed_in_mid_transfer /srv/knfsd/piece put /run/piece "$1/piece"
   expect 'put, again' quiet put /run/piece "$1/piece"
-  # More rounds than the four threads of the kernel's server: each end that it does not notice would block one of them.
+  # More rounds than the kernel's server has threads (four): each killed client that it misses would block a thread.
   for ((i = 0; i < $(few_or_many 5 8); ++i)); do
     rm -rf /run/into && mkdir /run/into
     killed_in_mid_transfer /run/into get "$1/piece" /run/into

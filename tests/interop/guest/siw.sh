@@ -110,8 +110,8 @@ serves_again() {
   start_nfsd verbs $address
   stop_nfsd
 }
-# said_of_device PATTERN COMMAND_BEFORE... [ADDRESS]: checks that a server that cannot listen at ADDRESS prints one line, and
-# that the line contains PATTERN.
+# said_of_device PATTERN PREFIX... [ADDRESS]: runs a server under the command PREFIX (env, setpriv). The server cannot
+# listen at ADDRESS; checks that it prints one error line, and that PATTERN matches its errors.
 said_of_device() {
   local pattern=$1 at=$address
   shift

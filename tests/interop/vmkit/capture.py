@@ -157,7 +157,8 @@ def check_own(case, folder, wire, reverse_calls):
         # If the device loses a connection, the client continues on another one.
         at += len(of_client)
         for side in flows.SIDES:
-            # A device does not report the peer's Reads and Writes, so captures show them when the reply arrives.
+            # A device does not report the peer's Reads and Writes, so a capture shows them only when the reply arrives.
+            # Their order is therefore not compared.
             real = on_wire[at].flows[side].unordered()
             case.assertEqual(of_server[at].flows[side].unordered(), real, name)
             case.assertEqual(of_client[-1].flows[side].unordered(), real, name)

@@ -282,7 +282,7 @@ TEST(Buffers, OutliveTheirClient) {
   EXPECT_EQ(buffer.octets().size(), 5000u);
 }
 
-// During the end of the client's thread, or after it.
+// Other threads destroy the buffers while the client's thread ends, or after it has ended.
 TEST(Buffers, AreDestroyedOnAnyThread) {
   Bed bed;
   for (int round = 0; round < 6; ++round) {

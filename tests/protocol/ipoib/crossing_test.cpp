@@ -8,8 +8,7 @@
 namespace rpcrdma::test {
 namespace {
 
-// [4755-3.3-a] each time, no packet is lost, one of the two requests that cross is refused, and no resource stays in
-// use
+// [4755-3.3-a] when two requests cross, one of them is refused, no packet is lost, and no resource stays in use
 TEST(IpoibCrossing, LeavesNothing) {
   const char* const text = std::getenv("RPCRDMA_TEST_ROUNDS");
   const unsigned long crossings = text != nullptr ? std::strtoul(text, nullptr, 10) : 100;

@@ -12,7 +12,7 @@ namespace rpcrdma::test {
 struct FabricUnderTest {
   std::unique_ptr<fabric::Fabric> (*open)(boost::asio::io_context& context, const boost::asio::ip::address& address);
   boost::asio::ip::address address;        ///< where the listeners of the first host bind
-  boost::asio::ip::address other_address;  ///< the same for a second host; may equal `address`
+  boost::asio::ip::address other_address;  ///< where those of the second host bind; may equal `address`
   /// True if private data arrives with its exact length, also in a rejection. False if the fabric pads private data
   /// with zeros, and delivers none with a rejection.
   bool exact_private_data;

@@ -339,7 +339,7 @@ TEST_F(Initiator, NudgesBetweenMessages) {
   EXPECT_EQ(peer_.segment().opcode(), Opcode::write);
 }
 
-// A nudge does not wait behind Reads that exceed the ORD.
+// A nudge (an empty Write) does not wait behind Reads that exceed the ORD.
 TEST_F(Initiator, NudgesPastWaitingReads) {
   fabric::QueuePairOptions options;
   options.outbound_reads = 1;

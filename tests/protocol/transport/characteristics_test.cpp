@@ -348,7 +348,7 @@ TEST_F(Exchanges, RemoteInvalidation) {
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44");
   EXPECT_EQ(change({.requester_remote_invalidation = true}).requester_remote_invalidation, Disposition::done);
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44 invalidate");
-  // Now the server requests the change.
+  // The server asks the client to switch remote invalidation off.
   EXPECT_EQ(server_asks({.requester_remote_invalidation = false}).requester_remote_invalidation, Disposition::done);
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44");
   EXPECT_FALSE(client().own.requester_remote_invalidation);

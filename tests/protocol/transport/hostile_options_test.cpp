@@ -142,7 +142,7 @@ TEST_F(HostileClient, OffersOfSmallerReceives) {
   expect_alive();
 }
 
-// [xchar-6.2-a] [xchar-2.1-d] another implementation uses the code of this offer for another purpose
+// [xchar-6.2-a] [xchar-2.1-d] another implementation uses the code of the offer of smaller receives for another purpose
 TEST_F(HostileClient, OtherExperimentsWithTheSameCode) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {1, 0xffffff01, 4, 7, 0})), std::vector<std::string>{});

@@ -220,7 +220,7 @@ TEST_F(RequesterTest, Deadlines) {
   }));
   for (const auto& call : mine) EXPECT_EQ(call->status, BaseError::deadline_exceeded);
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
-  // No call was answered and all credits are in use, so the next call needs a new connection.
+  // The calls in `mine` were not answered and use all credits, so the next call needs a new connection.
   peer.messages.clear();
   ShapedCall& next = submit();
   const auto message = next_call();

@@ -507,7 +507,7 @@ TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
       EXPECT_TRUE(local() == content_);
     }
   }
-  // The same late error, after the server has interrupted the transfer.
+  // A late ENOSPC, after the server has interrupted the transfer.
   fs::remove(target());
   breaks_at_ = 2 * kStride + kPiece;
   LateError error{target(), ENOSPC, 0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An overlay whose layers are on different file systems provides no file handles. It assigns inode numbers to
-// directories itself; for other objects it shows the inode numbers of the layers.
+// An overlay without the option nfs_export provides no file handles. If its layers are on different file systems and
+// xino is off, it assigns inode numbers to directories itself; for other objects it shows the inode numbers of the
+// layers.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>

@@ -139,7 +139,7 @@ TEST_P(Permissions, AThreadMayKeepTheIdentityOfItsLastCaller) {
     keep_identities();
     const auto open_again = [this] {
       if (!is_posix()) return;
-      act_as_server();  // opens the file system as a thread without a kept identity does
+      act_as_server();  // a file system is opened with the server's identity, not with one that the thread keeps
       fs_ = FileSystemTest::make();
     };
     const NodeKey mine = mkdir(root_, "mine");

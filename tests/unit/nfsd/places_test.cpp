@@ -255,7 +255,8 @@ TEST(RememberedPlaces, PlacesThatFormForkedCyclesHaveAnEnd) {
   EXPECT_EQ((*fs)->attributes(NodeKey(key)).status, Status::stale);
 }
 
-// An entry of the file may be damaged; the object that it leads to is compared with the key.
+// An entry of the hint file may be damaged. The file system therefore compares the object that the entry leads to with
+// the key.
 TEST(RememberedPlaces, AnEntryThatNamesAnotherObjectLeadsNowhere) {
   TemporaryDirectory tree;
   TemporaryDirectory state;

@@ -235,7 +235,7 @@ TEST(BulkIn, IgnoredWriteChunk) {
   EXPECT_EQ(in.failure(), DecodeFailure::ignored_chunk);
 }
 
-// [8166-6.1-d] data inline as above; set_destinations() names the memory of the Write chunk, and write_item() does not
+// [8166-6.1-d] the reply has the data inline, and only set_destinations() names the memory of the offered Write chunk
 TEST(BulkIn, IgnoredWriteChunkWithDestination) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);

@@ -102,7 +102,7 @@ bool fit_inline(const CallShape& shape, const PlanLimits& limits, CallPlan& out)
     // [8166-3.3.2-a] [8166-4.2.4-e] header and stream together fit the threshold
     if (out.header_size + stream_size(*shape.payload, out.reduced) <= limits.send) return true;
     const std::size_t next = largest_left(*shape.payload, out.reduced);
-    // [8166-8.2.2-a] only items that may be reduced are moved; none is left
+    // [8166-8.2.2-a] only items that may be reduced are moved; if none is left, the header and the stream do not fit
     if (!shape.may_reduce || next == shape.payload->items.size()) return false;
     out.reduced[next] = true;
     plan_reads(shape, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One timer runs until the earliest deadline of all requests: waiting, in transit or empty. An answer does
-// not change the timer, since answers are fast and requests are rare.
+// Operation. One timer runs until the earliest deadline of all requests: those that wait, and the one in transit, which
+// may be an empty REQ_XCHAR. An answer does not change the timer, since answers are fast and requests are rare.
 // Errors. A request past its deadline ends with deadline_exceeded. Its XID stays in use until the late answer arrives,
 // or until the peer is known to have received the request: then the peer has a Receive for the next message.
 #include <limits>

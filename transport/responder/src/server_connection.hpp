@@ -65,7 +65,7 @@ class ServerConnection final : private ConnectionEvents {
   const std::shared_ptr<ListenerCounts> listener_;
   bool made_ = false;             // the handshake has succeeded
   const bool reverse_;            // calls of the reverse direction are possible
-  std::size_t noted_octets_ = 0;  // the part of this connection in the worker's sum
+  std::size_t noted_octets_ = 0;  // bytes of this connection's receives that are in the worker's sum
   bool over_ = false;
   bool draining_ = false;
   bool ending_ = false;

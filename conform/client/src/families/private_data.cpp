@@ -28,8 +28,8 @@ void add_private_data(const MakeFamily& make) {
   ClientFamily family = make("private-data");
   const DataRow rows[] = {
       {Level::must, "none", "8797-5.1-a 8166-3.3.3-d", "no private data", {}},
-      // A fabric may append zeros, which complete the truncated structure. This structure has the sizes that apply
-      // without a structure.
+      // A fabric may append zeros, which complete the structure. Its sizes are therefore those that also apply without
+      // private data.
       {Level::must, "truncated", "8797-5.1-a", "the first 7 bytes of a structure with sizes of 1,024 bytes",
        first_of(encoded({.send_size = 0, .receive_size = 0}), 7)},
       {Level::must, "identifier-alone", "8797-5.1-a", "the format identifier alone", first_of(encoded({}), 4)},

@@ -39,7 +39,7 @@ Bytes reply_in_chunk(const Message& message, const Chunk& asked, const std::vect
   return out;
 }
 
-/// As above; all segments are in one memory.
+/// As the other reply_in_chunk(), with all segments in `memory`.
 Bytes reply_in_chunk(const Message& message, const Memory& memory, const Chunk& asked) {
   std::vector<View> parts;
   for (const RdmaSegment& each : asked)

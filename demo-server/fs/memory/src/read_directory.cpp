@@ -14,7 +14,7 @@ DirectoryResult MemoryFileSystem::read_directory(const Caller& caller, const Nod
   result.status =
       request.cookie != 0 && request.verifier != instance_ ? Status::bad_cookie : check(caller, node, access::kMayRead);
   if (result.status != Status::ok) return result;
-  // Without the right to search the directory, a caller learns only the names of its entries.
+  // Without the right to search the directory, a caller learns only the names and fileids of its entries.
   const bool want_nodes = request.want_nodes && check(caller, node, access::kMayExecute) == Status::ok;
   const auto offer = [&](std::uint64_t number, std::string_view name, std::uint64_t cookie) {
     DirectoryEntry entry;

@@ -99,7 +99,7 @@ bool lost_file_capabilities() noexcept {
 bool can_act_as_others() {
   if (::geteuid() != kServer) return false;
   bool works = false;
-  // Tests this on a new thread, so that the identity of this thread does not change.
+  // Acts as another user on a new thread, so that the identity of this thread does not change.
   std::thread([&works] {
     Identity other;
     other.groups.push_back(Identity::kNobody);

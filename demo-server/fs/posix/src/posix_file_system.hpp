@@ -166,8 +166,8 @@ class PosixFileSystem final : public FileSystem {
   /// Writes a changed directory and the unsettled object in it to the disk, unless the export is asynchronous.
   Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
 
-  /// Runs `change` on a directory under its lock and, if that succeeds, settle(). Sets `wcc` to the attributes of the
-  /// directory before and after the change.
+  /// Runs `change` on a directory under its lock. If that succeeds, runs settle() after it has released the lock. Sets
+  /// `wcc` to the attributes of the directory before and after the change.
   template <class Change>
   Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, Change change) {
     std::unique_lock lock(lock_of(key));

@@ -45,7 +45,8 @@ Status PosixFileSystem::list(const Caller& caller, const NodeKey& key, const Nod
   const auto may = rights(caller, directory);
   if (!may) return may.error();
   if ((*may & access::kMayRead) == 0) return Status::acces;
-  // Without the right to search the directory, a caller learns only the names of its entries.
+  // Without the right to search the directory, a caller learns only the names and fileids of its entries, and the
+  // attributes of ".".
   const bool want_nodes = request.want_nodes && (*may & access::kMayExecute) != 0;
   std::unique_ptr<DirectoryStream> stream;
   if (request.cookie != 0) stream = streams_.take(key, request.cookie);

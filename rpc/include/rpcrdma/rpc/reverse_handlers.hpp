@@ -53,7 +53,7 @@ class RPCRDMA_EXPORT ReverseHandlers {
   }
   /// The dispatcher of the handlers, for its counters.
   Dispatcher& dispatcher() noexcept;
-  /// The number of calls that handlers hold, or whose replies are being sent.
+  /// The number of calls that are not over: not delivered yet, held by a handler, or with a reply being sent.
   std::size_t calls() const noexcept;
 
  private:

@@ -72,7 +72,7 @@ class RPCRDMA_EXPORT TcpServer {
   /// connections. Then `handler` runs on the first worker's thread. Call it once, on any thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
-  /// Totals since the start, over all workers.
+  /// Sums over all workers: totals since the start, and the present number of connections.
   struct Counters {
     std::uint32_t connections = 0;  ///< the number of open connections
     std::uint64_t accepted = 0;     ///< connections accepted

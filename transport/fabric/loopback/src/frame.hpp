@@ -13,7 +13,7 @@ struct Frame {
   using Kind = LoopbackTraceEntry::Kind;
   Kind kind = Kind::send;
   std::uint64_t due = 0;
-  std::vector<std::byte> octets;  ///< send, write, read_response
+  std::vector<std::byte> octets;  ///< the data of a send, write or read_response
   std::uint32_t length = 0;       ///< bytes of `octets`, or bytes requested by a Read
   std::uint32_t handle = 0;
   std::uint64_t offset = 0;

@@ -34,8 +34,8 @@ boost::asio::execution_context::id BlockingCalls::id;
 
 namespace {
 
-/// A thread that is created while this object exists starts with all signals blocked: the program handles its signals
-/// in its own threads.
+/// A thread that this thread creates while the object exists starts with all signals blocked: the program handles its
+/// signals in its own threads.
 class SignalsHeld {
  public:
   SignalsHeld() {

@@ -51,8 +51,8 @@ class BlockingCall {
       : calls_(calls), job_(std::move(job)) {}
 
   /// Cancels the call. When end() returns, done() has run or never will. last() runs after the call has ended: in the
-  /// call's thread, or in a new thread if the call has already ended. The call is cancelled at the cancellation point
-  /// in which it blocks (pthreads(7)), so no function on its stack may be noexcept.
+  /// call's thread or, if the call has already ended, as by BlockingCalls::run(). The call is cancelled at the
+  /// cancellation point in which it blocks (pthreads(7)), so no function on its stack may be noexcept.
   void end(UniqueFunction<void()> last);
 
  private:

@@ -9,9 +9,9 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// The receive side of a queue pair: contexts in order of posting, and the chain for the next submit(). used() counts a
-/// receive with a context until its callback runs: take() does not change the count, and the caller of take() subtracts
-/// the receive.
+/// The receive side of a queue pair: contexts in order of posting, and the chain for the next submit(). take() frees a
+/// receive without a context. A receive with a context counts in used() until its callback runs: the
+/// CompletionDispatcher, which gets used() from the caller of take(), subtracts the receive.
 class ReceiveSide {
  public:
   /// Set in the work request's id, to distinguish receives from sends on their common completion queue.

@@ -16,7 +16,7 @@ class SelfPointer {
   SelfPointer(const SelfPointer&) = delete;
   SelfPointer& operator=(const SelfPointer&) = delete;
 
-  /// A function that calls function(object, arguments...).
+  /// A function that calls function(object, arguments...) if the object still exists.
   template <class Function>
   auto guard(Function function) const {
     return [object = object_, function = std::move(function)](auto&&... arguments) mutable {

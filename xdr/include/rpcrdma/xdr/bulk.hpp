@@ -38,7 +38,7 @@ enum class bulk_kind : std::uint32_t {
 // [8166-3.4.4.3-a] the only type that can be reduced is an opaque
 struct bulk_data {
   std::uint32_t length;             ///< bytes, without pad
-  bulk_kind kind;                   ///< which of the fields below is set
+  bulk_kind kind;                   ///< the place of the bytes
   const std::byte* octets;          ///< if kind is octets
   const rpcrdma::BufferRef* parts;  ///< if kind is parts
   std::uint32_t part_count;         ///< if kind is parts

@@ -31,7 +31,7 @@ enum class Reaction : std::uint8_t {
   drop,
 };
 
-/// One entry of the table.
+/// The result of transition().
 struct ExchangeTransition {
   Reaction reaction;   ///< how this side treats the message
   ExchangePhase next;  ///< the phase after the event

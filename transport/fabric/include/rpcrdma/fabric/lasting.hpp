@@ -23,8 +23,8 @@ struct LastingOptions {
 /// A fabric that does not end. When `first` ends, its connections end with FabricError::device_lost. `first` is then
 /// destroyed at once, with all registrations and listeners, so that the device can be removed. `open` runs on the
 /// fabric's thread, at growing intervals and whenever the user connects, accepts or listens; it must not block. The
-/// attempts end when `open` returns a fabric of the same capabilities (lockable_memory may differ). All memory is
-/// registered with the new fabric, and the listeners listen at the same addresses.
+/// attempts end when `open` returns a fabric of the same capabilities (lockable_memory may differ) and all memory can
+/// be registered with it. The listeners then listen at the same addresses again.
 ///
 /// While there is no device, connecting, accepting and listening fail with FabricError::device_lost, and new
 /// registrations take effect with the next device. A timer keeps the io_context from running out of work. The next

@@ -58,7 +58,7 @@ class FpduReader {
   /// The header, as received, and the ULPDU length of the current or last segment.
   Octets raw_header() const noexcept;
   std::uint16_t ulpdu_length() const noexcept { return ulpdu_length_; }
-  /// Bytes of large payloads that were copied from the scratch buffer since the last call.
+  /// Bytes of large payloads that were copied from the scratch buffer since the last take_copied().
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
 
  private:

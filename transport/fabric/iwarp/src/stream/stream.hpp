@@ -37,7 +37,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   error_code invalidate(Exposure& exposure, WorkContext* context);
   void submit();
   std::uint64_t read_waits() const noexcept { return sends_.read_waits(); }
-  // A window is created or destroyed.
+  // To be called when a window is created or destroyed.
   void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
   void forget(Exposure& exposure) noexcept;
 

@@ -55,8 +55,8 @@ class ExportTable {
   std::shared_ptr<const ExportList> all() const;
   /// Increases when the exports change. May be called on any thread; takes no lock.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Calls FileSystem::tidy() of each file system, and closes those that are neither exported nor in use any more. Call
-  /// it every few seconds on a thread that may block.
+  /// Closes the file systems that are neither exported nor in use any more, and calls FileSystem::tidy() of each
+  /// exported one. Call it every few seconds on a thread that may block.
   void tidy();
 
  private:

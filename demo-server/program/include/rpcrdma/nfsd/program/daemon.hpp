@@ -39,7 +39,7 @@ class Daemon {
   /// The line that announces that the server is ready, without a line feed. Call it after start().
   std::string ready_line() const;
   /// Serves until SIGTERM or SIGINT, then drains calls in progress. Returns the exit code. The destructor closes
-  /// everything else, within the same bound.
+  /// everything else. The bound on the shutdown covers the destructor too.
   int run();
 
  private:

@@ -19,7 +19,7 @@ enum class Provider { automatic, verbs, iwarp };
 
 /// The names of providers, for options: "auto", "verbs", "iwarp".
 RPCRDMA_EXPORT std::vector<std::string> provider_names();
-/// Parses one of these names; false for anything else.
+/// Parses a name of provider_names(); false for anything else.
 RPCRDMA_EXPORT bool parse_provider(std::string_view text, Provider& provider) noexcept;
 
 /// Whether iwarp adds a CRC32C to each frame.
@@ -39,8 +39,8 @@ struct OpenOptions {
 };
 
 /// Opens a provider on `context` that can reach `address` or listen at it. Provider::automatic chooses verbs if a
-/// device has the address, else iwarp; no device has a wildcard or loopback address. The verbs provider is a plug-in,
-/// librpcrdma-verbs.so; the first call that looks for a device loads it. If the environment variable
+/// device has the address, else iwarp; for a wildcard or loopback address, always iwarp. The verbs provider is a
+/// plug-in, librpcrdma-verbs.so; the first call that looks for a device loads it. If the environment variable
 /// RPCRDMA_PLUGIN_DIR is an absolute path, the call searches only that folder. Otherwise it searches three folders
 /// named rpcrdma: in the library folder relative to the program (usually ../lib), beside librpcrdma.so, and where
 /// `cmake --install` puts the plug-in. A program that contains the library must export its symbols (--export-dynamic,
