@@ -80,21 +80,19 @@ void add_entries(const Programs& programs, const std::string& netid, const Endpo
   for (const auto& [program, version] : programs) out.push_back({program, version, netid, universal_address(endpoint)});
 }
 
-/// Adds entries for the first IPv4 and the first IPv6 listener. If no listener is IPv4 and `both` is set, an IPv6
+/// Adds entries for the first IPv4 and the first IPv6 listener. If no listener is IPv4 and `both` is set, the first
 /// listener at :: has an IPv4 entry too.
 void add_listeners(const Programs& programs, const std::string& netid, const std::vector<Endpoint>& listeners,
                    bool both, std::vector<RpcbindEntry>& out) {
-  const auto first = [&](bool v6) {
-    return std::find_if(listeners.begin(), listeners.end(),
-                        [v6](const Endpoint& e) { return e.address().is_v6() == v6; });
-  };
-  const auto v4 = first(false);
-  const auto v6 = first(true);
-  if (v4 != listeners.end()) add_entries(programs, netid, *v4, out);
-  if (v6 == listeners.end()) return;
-  if (both && v4 == listeners.end() && v6->address().is_unspecified())
-    add_entries(programs, netid, {boost::asio::ip::address_v4::any(), v6->port()}, out);
-  add_entries(programs, netid + "6", *v6, out);
+  const auto first = [&](auto wanted) { return std::find_if(listeners.begin(), listeners.end(), wanted); };
+  const auto v4 = first([](const Endpoint& e) { return e.address().is_v4(); });
+  const auto v6 = first([](const Endpoint& e) { return e.address().is_v6(); });
+  const auto every = first([](const Endpoint& e) { return e.address().is_v6() && e.address().is_unspecified(); });
+  if (v4 != listeners.end())
+    add_entries(programs, netid, *v4, out);
+  else if (both && every != listeners.end())
+    add_entries(programs, netid, {boost::asio::ip::address_v4::any(), every->port()}, out);
+  if (v6 != listeners.end()) add_entries(programs, netid + "6", *v6, out);
 }
 
 }  // namespace

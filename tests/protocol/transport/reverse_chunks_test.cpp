@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "exchange.hpp"
+#include "hostile_client.hpp"
 #include "raw_peer.hpp"
 #include "rpcrdma/fabric/loopback/loopback.hpp"
 #include "rpcrdma/responder/reverse_service.hpp"
@@ -20,6 +21,7 @@ class ReverseCalls : public testing::Test {
     transport::ClientOptions options;
     options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
     options.silence = silence;
+    options.connection.version = version;
     client = transport::Client::make(*client_fabric, pool, peer.listen(), options, {});
     service = transport::ReverseService::make(*client, handler, credits, {}, [this] { ++connects; });
     call = std::make_unique<ShapedCall>(pool, client->requester(), Shape());
@@ -44,6 +46,7 @@ class ReverseCalls : public testing::Test {
     service.reset();
   }
 
+  transport::VersionChoice version = transport::VersionChoice::one;
   std::chrono::milliseconds silence{10'000};
   boost::asio::io_context context;
   fabric::LoopbackNetwork network{context};
@@ -82,6 +85,22 @@ TEST_F(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
   exchange(forward.header, words({call->xid, 1, 1}));
   EXPECT_EQ(call->times_done, 1);
   EXPECT_FALSE(call->status);
+}
+
+// [8166-4.2.4-d] [v2-4.2.2-a] the same in version two, whose header tells a long reply from a call: a reply is not
+// answered
+TEST_F(ReverseCalls, LongMessagesOfVersionTwo) {
+  version = transport::VersionChoice::two;
+  start();
+  for (const std::uint32_t direction : {1u, 0u}) {
+    peer.messages.clear();
+    peer.send(
+        words({8, 2, 8, 1, direction, 0, 1, 1, 20, 100, 0, 0, 0, 0}));  // with a Write chunk, which cannot hold it
+    run_ready(context);
+    ASSERT_EQ(peer.messages.size(), 1u);
+    // The client sends its characteristics after the first message of the server.
+    EXPECT_EQ(text_of(peer.messages[0]).substr(0, 8), direction == 1 ? "option 1" : "error 2 ");
+  }
 }
 
 // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] the errors are the same as in the forward direction; [8166-4.5-c] a

@@ -375,6 +375,33 @@ TEST_F(Reverse, CreditsThatAreNeverReturnedEndTheConnection) {
   run_ready(sides->context);
 }
 
+// A client has not answered a cancelled call yet. When another call times out, the connection is kept: 10 s have not
+// passed since the cancellation.
+TEST_F(Reverse, CreditsOfCancelledCallsAreWaitedFor) {
+  start();
+  reverse->allow();
+  HeldCalls held(client_handler);
+  const auto cancelled = make();
+  const auto late = make();
+  const auto waiting = make();
+  reverse->submit(*cancelled);
+  late->deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  reverse->submit(*late);
+  reverse->submit(*waiting);
+  run_ready(sides->context);
+  reverse->cancel(*cancelled);
+  ASSERT_TRUE(sides->wait([&] { return late->times_done != 0; }));
+  EXPECT_EQ(late->status, BaseError::deadline_exceeded);
+  run_ready(sides->context);
+  EXPECT_EQ(cancelled->times_done, 1);
+  EXPECT_EQ(waiting->times_done, 0);
+  client_handler.intercept = nullptr;  // answers further calls
+  held.release();
+  ASSERT_TRUE(sides->wait([&] { return waiting->times_done != 0; }));
+  EXPECT_FALSE(waiting->status);
+  EXPECT_EQ(sides->client->requester().counters().reconnects, 0u);
+}
+
 // A bounded number of reverse calls waits for a client that does not answer.
 TEST_F(Reverse, ABoundedNumberWaits) {
   start();

@@ -40,6 +40,7 @@ TEST(Rpcbind, BothFamiliesOnOneWildcard) {
   EXPECT_EQ(told({}, {"[::]:20049"}), Lines{"rdma6 ::.78.81"}) << "an RDMA listener has one address family";
   EXPECT_EQ(told({"[::]:2049"}, {}), (Lines{"tcp 0.0.0.0.8.1", "tcp6 ::.8.1"}));
   EXPECT_EQ(told({"[::]:2049", "127.0.0.1:7"}, {}), (Lines{"tcp 127.0.0.1.0.7", "tcp6 ::.8.1"}));
+  EXPECT_EQ(told({"[2001:db8::1]:7", "[::]:2049"}, {}), (Lines{"tcp 0.0.0.0.8.1", "tcp6 2001:db8::1.0.7"}));
 }
 
 }  // namespace

@@ -169,9 +169,10 @@ void ClientImpl::on_call(Received& message) noexcept {
 }
 
 void ClientImpl::on_reply(Received& message) noexcept {
-  // [8166-4.2.4-a] An RDMA_NOMSG is a call if it has a Position-Zero Read chunk, and a reply if it has a Reply chunk.
-  // Without either it is malformed.
-  const bool empty = message.header.procedure == wire::Procedure::nomsg && !message.header.chunks.has_reply_chunk();
+  // [8166-4.2.4-a] In version one, an RDMA_NOMSG is a call if it has a Position-Zero Read chunk, and a reply if it has
+  // a Reply chunk. Without either it is malformed.
+  const bool empty = message.header.procedure == wire::Procedure::nomsg && message.header.version < wire::kVersionTwo &&
+                     !message.header.chunks.has_reply_chunk();
   if (empty) return on_bad_message(wire::WireError::bad_chunks, message);
   core_.on_reply(message);
 }

@@ -53,6 +53,8 @@ void RequesterCore::cancel(Call& call) {
       waiting_.erase(waiting_.iterator_to(call));
       return fail_later(call, BaseError::cancelled);
     case CallAccess::State::on_wire:
+      gave_up_at_ = std::chrono::steady_clock::now();
+      if (setup_.patience.count() != 0) arm(gave_up_at_ + setup_.patience);
       return static_cast<CallSlot*>(CallAccess::slot(call))->give_up(BaseError::cancelled);
     default: return;
   }

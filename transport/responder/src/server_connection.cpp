@@ -105,9 +105,9 @@ void ServerConnection::on_call(Received& message) noexcept { link_.on_call(messa
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);
-  // An RDMA_NOMSG that matches no reverse call is malformed: it lacks the Position-Zero Read chunk of a call
-  // [8166-4.2.4-a].
-  if (message.header.procedure == wire::Procedure::nomsg)
+  // In version one, an RDMA_NOMSG that matches no reverse call is malformed: it lacks the Position-Zero Read chunk of a
+  // call [8166-4.2.4-a]. In version two the header says that it is a reply [v2-4.2.2-a].
+  if (message.header.procedure == wire::Procedure::nomsg && message.header.version < wire::kVersionTwo)
     link_.on_bad_message(wire::WireError::bad_chunks, message);
   else
     link_.discard(message.header.xid, "a reply to no call of this server");
