@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Language level, warnings, sanitizers and output folders of all targets.
+# The options of the build, and the settings of compiler, linker and output folders.
 option(RPCRDMA_TESTS "Build the test suites" ${PROJECT_IS_TOP_LEVEL})
 option(RPCRDMA_VM_TESTS "Register the tests that run in virtual machines" OFF)
 option(RPCRDMA_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
@@ -28,7 +28,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 cmake_path(ABSOLUTE_PATH RPCRDMA_LIBDIR_FROM_BIN BASE_DIRECTORY "${CMAKE_BINARY_DIR}/bin" NORMALIZE
            OUTPUT_VARIABLE RPCRDMA_LIBRARY_OUTPUT_DIR)
 
-# Only entities that RPCRDMA_EXPORT (rpcrdma/base/export.hpp) or Asio marks are visible.
+# C++ symbols are hidden unless they are marked as visible, as by RPCRDMA_EXPORT (rpcrdma/base/export.hpp).
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
@@ -46,7 +46,7 @@ if(RPCRDMA_LLD)
   endif()
 endif()
 
-# Compiler options for the project's own C++ sources. Generated code and the examples do not use them.
+# Compiler options for the project's own C++ sources. The examples do not use them.
 add_library(rpcrdma_options INTERFACE)
 target_compile_options(rpcrdma_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdelete-non-virtual-dtor -Wold-style-cast

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rpcrdma-load: READs or WRITEs of one size on one file of any NFSv3 server, with a given depth and duration.
+// rpcrdma-load: READs or WRITEs of one size on one file of any server of NFSv3 over RDMA, with a given depth and
+// duration.
 // Operation: each worker has one registered buffer and one call in flight; all share one connection.
 // Ownership: workers live in the group that Load::run() awaits.
 // Error handling: the first error ends all workers.

@@ -13,7 +13,7 @@ namespace rpcrdma::bench {
 struct Board {
   tally::Counts counts;
   fabric::Counters fabric;            ///< the counters when last published
-  std::uint64_t receive_bytes = 0;    ///< registered for sends and receives, when last published
+  std::uint64_t receive_bytes = 0;    ///< registered for receives, when last published
   std::uint32_t connections = 0;      ///< open, when last published
   std::uint16_t statistics_port = 0;  ///< port of its statistics by HTTP; set when it is ready
 };

@@ -27,8 +27,9 @@ void add_nfs(std::vector<Comparison>& plan, const Case& alone) {
   plan.push_back({which, Who::nfs_posix, {ours(alone)}});
 }
 
-/// Compares version two with version one: NULL calls, connection setup, and WRITEs for which the client requests larger
-/// Receives. READs of version two whose data fits into a Send are compared with READs by Write chunk of both versions.
+/// Compares version two with version one: NULL calls, connection setup (also with a fall-back), and WRITEs for which
+/// the client requests larger Receives. READs of version two whose data fits into a Send are compared with READs by
+/// Write chunk of both versions.
 void add_version_two(std::vector<Comparison>& plan, const Case& null_rtt, const Case& setups) {
   using enum Operation;
   plan.push_back({{"null_rtt_v2", "us", null}, Who::rpcrdma_two, {ours(null_rtt)}});

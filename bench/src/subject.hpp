@@ -18,7 +18,7 @@ enum class Operation : std::uint8_t {
   attributes,       ///< NFSv3 GETATTR
   setup,            ///< connect, one NULL, disconnect
   idle_memory,      ///< growth of the server's resident memory for each idle connection
-  posted_receives,  ///< memory registered for the receives and sends of each idle connection
+  posted_receives,  ///< memory registered for the receives of each idle connection
   connect_all,      ///< the time in which all idle connections were made, one after another
   notice_end,       ///< ends all idle connections: the time until the server has noticed
   lookup,           ///< NFSv3 LOOKUP of a name that exists

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replaces glibc's heap functions. A sanitizer replaces them itself: in such a build, uses the sanitizer's hooks.
-// operator new calls malloc().
+// Counts allocations: replaces glibc's malloc() and related functions. A sanitizer replaces them itself: in such a
+// build, uses the sanitizer's hooks. operator new calls malloc().
 #include <cerrno>
 #include <cstddef>
 

@@ -8,7 +8,8 @@
 
 namespace rpcrdma::cli {
 
-/// Returns `Usage: NAME [OPTION]... ARGUMENT...`, where NAME is `name`.
+/// Returns `Usage: NAME [OPTION]...`, where NAME is `name`, followed by the arguments and, if `app` has commands, by
+/// `COMMAND [ARGUMENT]...`.
 std::string usage_of(const CLI::App& app, const std::string& name);
 
 /// The command line as one JSON object:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Output formats of ls and stat.
+// Output formats of ls and stat, and of names in all output.
 #include <ctime>
 #include <string>
 #include <string_view>

@@ -143,7 +143,7 @@ void add_writing_commands(CLI::App& app, Options& options, Text& text) {
   add_url(truncate, text);
 }
 
-/// nfs://HOST/ names the export "/" for the commands that take a whole export.
+/// nfs://HOST/ names the export "/", but only in ls, stat and df.
 bool may_name_root_export(std::string_view text, std::string_view command) {
   return text.ends_with('/') && !text.ends_with("//") && (command == "ls" || command == "stat" || command == "df");
 }

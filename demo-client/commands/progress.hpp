@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The progress bar of get and put.
+// The progress bar and the summary of get and put.
 #include <chrono>
 #include <cstdint>
 #include <string>

@@ -186,7 +186,7 @@ double processor_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
-/// Prints the rate of `count` calls in `seconds`, and their processor time, polls and sleeps.
+/// Prints the rate of `count` calls in `seconds`, the processor load in percent, and the numbers of polls and sleeps.
 void print(const Runner::Counters& before, const Runner::Counters& after, double seconds, double processor,
            double count) {
   fmt::print("rate={:.1f} processor={:.2f}% polls={} polls_found={} blocks={}\n", count / seconds,

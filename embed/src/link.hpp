@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Connects a client's calls with its connection, which is made at the first call.
+// Connects a client's calls with its requester, which is made when it is first needed.
 #include <boost/asio/steady_timer.hpp>
 #include <vector>
 
@@ -45,7 +45,7 @@ class Link final : public transport::Requester {
   transport::Requester* target_ = nullptr;
   std::vector<transport::Call*> waiting_;
   std::vector<UniqueFunction<void(error_code), 256>> openers_;
-  Timer deadline_;  // the earliest deadline of the waiting calls; max() without waiting calls
+  Timer deadline_;  // expires no later than the earliest deadline of the waiting calls
   std::uint32_t next_xid_;
   WeakGuard<Link> guard_{*this};
 };

@@ -42,7 +42,7 @@ asio::awaitable<Result<std::vector<fabric::Endpoint>>> resolve(asio::io_context&
   co_return endpoints;
 }
 
-/// Returns `endpoints` with the ports that rpcbind at each address reports. [8166-9-a]
+/// Asks rpcbind at each address for the port. Returns the endpoints whose port is known. [8166-9-a]
 asio::awaitable<Result<std::vector<fabric::Endpoint>>> with_ports(asio::io_context& context, const Target& target,
                                                                   std::vector<fabric::Endpoint> endpoints) {
   if (target.procedure == nullptr) {

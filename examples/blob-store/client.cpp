@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Maps the file and registers the mapping, so that the server reads from it or writes to it.
+// Puts a file into the store, gets one, or watches for changes. Maps the file and registers the mapping, so that the
+// server reads from it or writes to it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

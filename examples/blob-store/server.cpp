@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps values in registered memory: data is transferred between this memory and the memory of clients without a copy.
+// Keeps values in registered memory. RDMA transfers data directly between this memory and the memory of clients; a
+// piece that fits into a message may be copied instead.
 #include <rpcrdma/server.hpp>
 
 #include <boost/asio/use_awaitable.hpp>
@@ -52,7 +53,7 @@ class Store {
     if (!blob) co_return call.reply({BLOB_MISSING});
     if (!blob->covers(args.offset, args.data.length)) co_return call.reply({BLOB_BAD_RANGE});
     const BufferRef to = blob->part(args.offset, args.data.length);
-    co_await call.async_fetch(args.data, {&to, 1}, asio::use_awaitable);  // RDMA Read into the blob
+    co_await call.async_fetch(args.data, {&to, 1}, asio::use_awaitable);  // into the blob, usually by RDMA Read
     call.reply({BLOB_OK});
   }
 

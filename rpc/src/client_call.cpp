@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a call is encoded when it is made, on the thread that makes it. The message is copied to the
-// transport's memory each time the transport asks for it. The reply is decoded inside done(), while the reply is valid.
+// Operation: a call is encoded when it is made, on the thread that makes it. The message, except the data of its items,
+// is copied to the transport's memory each time the transport asks for it. The reply is decoded inside done(), while
+// the reply is valid.
 // Ownership: the core owns all calls; a running call references the core, so that it outlives its client.
 // Error handling: a call that cannot be encoded is not sent; it completes later, like any other call.
 #include "rpcrdma/rpc/client_call.hpp"

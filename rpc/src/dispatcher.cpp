@@ -2,8 +2,8 @@
 // Operation: decodes the call's header, finds the procedure, checks the credential, decodes the arguments and runs the
 // handler.
 // Ownership: a registration owns its handler and the states of its calls; the transport owns the call.
-// Error handling: every call is answered as RFC 5531 requires. The transport answers a message that has no XID or
-// is not a call (ERR_CHUNK).
+// Error handling: a call that cannot be run is answered as RFC 5531 requires. A message that has no XID or is not a
+// call is answered with ERR_CHUNK over RDMA, and not answered over TCP.
 #include "rpcrdma/rpc/dispatcher.hpp"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a call is encoded on the caller's thread and started on the connection's thread, which assigns the XID.
 // Ownership: a running call references the state, so that the requester outlives its calls. The state is destroyed from
-// the io_context: its last reference may be dropped on another thread, or inside a completion.
+// the io_context, unless that is being destroyed: its last reference may be dropped on another thread, or inside a
+// completion.
 // Error handling: without a requester, every call completes later, like any other call, with the reason as its error.
 #include "rpcrdma/rpc/reverse_calls.hpp"
 
@@ -73,7 +74,7 @@ std::shared_ptr<ReverseCalls> ReverseCalls::make(transport::IncomingCall& call, 
   return {new ReverseCalls(call, std::move(options)), &ReverseCalls::release};
 }
 
-/// Destroys `state` from the io_context, or here if the io_context is being destroyed.
+/// Destroys `state` from the io_context or, if that is being destroyed or no longer exists, here.
 void ReverseCalls::release(ReverseCalls* state) {
   std::unique_ptr<ReverseCalls> owned(state);
   const std::shared_ptr<ReverseRegistry> registry = state->registry_;

@@ -3,9 +3,8 @@
 // to its handler until reply(), reject() or drop(). These functions continue on the call's event loop: encode, complete
 // the cache entry, send, release.
 // Ownership: the state belongs to its registration and is lent to one call; the transport's call is ended exactly once.
-// Error handling: a result that cannot be encoded, or for which memory is missing, becomes SYSTEM_ERR. The transport
-// itself answers ERR_CHUNK for a reply that is too long, and ends the connection for any other reply that it cannot
-// send.
+// Error handling: a result that cannot be encoded, or for which memory is missing, becomes SYSTEM_ERR. Over RDMA, a
+// reply that is too long becomes ERR_CHUNK. Any other reply that the transport cannot send ends the connection.
 #include "rpcrdma/rpc/server_call_state.hpp"
 
 #include <algorithm>

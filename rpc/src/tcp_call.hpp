@@ -39,7 +39,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   /// Ends the wait of await(), if any, because the connection is lost: its handler gets connection_lost. Returns the
   /// number of bytes awaited, or 0.
   std::size_t give_up() noexcept;
-  /// To be called when the reply has been written or lost. Runs the handler and ends the call.
+  /// To be called when the reply has been written or lost. Ends the call, then runs the handler.
   void written(error_code status) noexcept;
   /// Appends the reply with its record mark, in order, without its first `skipped` bytes.
   void gather(std::vector<std::span<const std::byte>>& out, std::size_t skipped);

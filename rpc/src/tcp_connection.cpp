@@ -286,7 +286,7 @@ void TcpConnection::flush() {
     writing_ = true;
     socket_.async_wait(tcp::socket::wait_write, [self = alive](error_code failed) {
       self->writing_ = false;
-      // drain() cancels all operations.
+      // drain() cancels this wait, although the connection stays open.
       if (failed && failed != boost::asio::error::operation_aborted) self->end(failed);
       self->flush();
     });

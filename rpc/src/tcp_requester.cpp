@@ -57,7 +57,7 @@ class Link final : public std::enable_shared_from_this<Link> {
   bool writing_ = false;
   struct InProgress {
     transport::Call* call = nullptr;
-    Clock::time_point submitted;  // only if the call is counted
+    Clock::time_point submitted;  // set only if the call has statistics
   };
   std::map<std::uint32_t, InProgress> calls_;  // all calls in progress; the key is the XID
   std::deque<std::vector<std::byte>> outgoing_;

@@ -16,7 +16,7 @@ namespace rpcrdma::rpc {
 /// Requests for at most this many bytes are not counted against a budget.
 inline constexpr std::uint32_t kUncounted = 4096;
 
-/// State that all threads of a server share. Not used on the data path.
+/// State that all threads of a server share. The data path reads only its constants.
 class TcpShared {
  public:
   TcpShared(TcpServerOptions o, Log l)

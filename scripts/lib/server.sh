@@ -4,7 +4,7 @@ server_pid=''
 server_address=''
 server_fabric=''
 
-# start_server BIN LOG OPTION... sets server_pid, server_address and server_fabric from the ready line.
+# start_server BIN LOG OPTION... sets server_pid, and sets server_address and server_fabric from the ready line.
 start_server() {
   local bin=$1 log=$2 ready tries
   shift 2

@@ -98,7 +98,7 @@ class Pair(Linked):
     def test_streams(self):
         one, two = self.hosts
         self.network.start()
-        # Many times what the socket buffers hold. With tiny inputs, the buffers of 8 streams may hold all of it.
+        # Many times what the socket buffers hold; but with tiny inputs, the buffers of 8 streams may hold all of it.
         count = scaled(1 << 30, 64 << 20, 16 << 20)
         arrived = scaled(count // 2, count // 2, 1)
         for address in (two.four, two.six):

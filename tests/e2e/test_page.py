@@ -14,7 +14,7 @@ from kit.metrics import OPTIONS, stats
 from kit.rpc import ERR_CHUNK, ERR_VERS, GETATTR, LOOKUP, MKDIR, MSG, NFS, RpcPeer, call, header, opaque
 from kit.waiting import wait_until
 
-# The page draws the change between its oldest and its newest sample.
+# What the page shows, and the two samples between which it draws the change: its oldest and its newest.
 LOOK = """(() => {
   const texts = list => [...list].map(e => e.textContent), all = query => document.querySelectorAll(query);
   const table = id => [...all("#" + id + " tr")].slice(1).map(row => texts(row.children));

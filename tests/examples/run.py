@@ -120,7 +120,7 @@ def blob_store(folder, address):
         into = Path(name, "into")
         with Process(client, address, "watch") as watcher:
             expect("watcher", watcher.line(), "watching")
-            # The largest value, a value whose last piece is short, and a short value that replaces the largest one.
+            # A large value, a value whose last piece is short, and a short value that replaces the large one.
             for key, size in (("large", (4 if slow(address) else 64) << 20), ("odd", (3 << 20) + 4711), ("large", 5)):
                 file = Path(name, "from")
                 file.write_bytes(random.Random(size).randbytes(size))

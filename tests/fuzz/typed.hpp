@@ -45,8 +45,9 @@ std::optional<test::Bytes> again(Routine<T> routine, Octets octets, std::size_t 
   return out;
 }
 
-/// All of the message is inline. The value does not depend on the pieces. Its encoding has the same length and decodes
-/// to the same value. (The bytes may differ, as pads need not be zero.)
+/// Decodes a message without chunks, once whole and once in pieces of `step` bytes; both must give the same value. The
+/// encoding of the value must be as long as the decoded bytes, and must decode to the same value. (The bytes may
+/// differ, as pads need not be zero.)
 template <class T>
 void check_inline(Routine<T> routine, Octets octets, std::size_t step) {
   std::uint32_t ends[3]{};

@@ -150,7 +150,7 @@ def subproject(package):
     assert "librpcrdma_fabric_iwarp" in planned and "rpcrdma-nfsd" not in planned, planned
     commands = json.loads((source / "build/compile_commands.json").read_text())
     command = next(entry["command"] for entry in commands if entry["file"] == str(source / "server.cpp"))
-    # Runs this command alone, because ninja would build the floors first.
+    # Runs the generator and the compiler by themselves, because ninja would build the library first.
     generate_it = run("ninja", "-C", source / "build", "-t", "commands", "-s", "hello-server.rpcrdma/hello.stamp")
     run("sh", "-c", generate_it.splitlines()[-1], cwd=source / "build")
     run(*command.split(" -o ")[0].split(), "-fsyntax-only", source / "server.cpp")

@@ -67,8 +67,8 @@ class Node final : public fabric::QueuePairEvents {
   std::optional<error_code> disconnected;
   std::vector<Done> log;
   std::size_t batches = 0;
-  std::size_t after_end = 0;        ///< callbacks after on_disconnected(): must stay 0
-  bool inside_call = false;         ///< set by a test around a call that must not cause callbacks
+  std::size_t after_end = 0;        ///< completions after on_disconnected(): must stay 0
+  bool inside_call = false;         ///< set by a test during a call within which no callback may run
   std::size_t nested = 0;           ///< callbacks while inside_call is set
   UniqueFunction<void()> on_start;  ///< if set, runs in on_established()
   UniqueFunction<void()> on_done;   ///< if set, runs after each completion

@@ -60,7 +60,7 @@ void Decoder::fail(DecodeFailure why) noexcept {
   remaining_ = 0;
 }
 
-/// The piece that contains the next byte, or null at the end of the stream.
+/// The current piece, which may be used up or begin after a reduced item; null if there is none.
 const PayloadPiece* Decoder::piece() const noexcept {
   return piece_ < message_->pieces.size() ? &message_->pieces[piece_] : nullptr;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Receives are posted before the connection is accepted, and posted again as messages arrive. Ownership. The
-// link owns all memory; the memory of a Send, Write or Read is released when the work request completes. Errors. Work
-// requests for a connection that has ended are dropped.
+// Operation. Receives are posted before the connection is accepted, and posted again as messages arrive.
+// Ownership. The link owns all memory; the memory of a Send, Write or Read is released when the work request completes.
+// Errors. Work requests for a connection that has ended are dropped.
 #include "link.hpp"
 
 #include <algorithm>
@@ -204,7 +204,7 @@ void Link::arrived(View bytes) {
     if (is_reply) return;  // the answer to a reverse call
     if (call.header.procedure == kMsg && !call.has_reads()) call.rpc = decode_call(call.payload);
   } catch (const DecodeError&) {
-    return;  // check() has reported the message
+    return;  // check() has reported a malformed header; a malformed RPC call is dropped without a report
   }
   // The inline part of a call with Read chunks is decoded now, so that cases can choose calls by procedure.
   if (call.header.procedure == kMsg && call.has_reads()) {

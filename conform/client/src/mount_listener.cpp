@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each connection reads a record (RFC 5531 section 11), writes the reply, and begins again. Ownership. A
-// connection lives until its last operation completes. Errors. Any error, and a record that is not one short fragment,
-// ends the connection.
+// Operation. Each connection reads a record (RFC 5531 section 11), writes the reply, and begins again.
+// Ownership. A connection lives until its last operation completes.
+// Errors. Any error, and a record that is not one short fragment, ends the connection.
 #include "mount_listener.hpp"
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. SIGCHLD wakes the io_context, and the process is then reaped. Ownership. The object owns the process
-// group. Errors. The constructor throws if the command cannot be started.
+// Operation. SIGCHLD wakes the io_context, and the process is then reaped.
+// Ownership. The object owns the process group.
+// Errors. The constructor throws if the command cannot be started.
 #include "process.hpp"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The command, as a child process in a process group of its own.
+// The command of the tested client, as a child process in a process group of its own.
 #include <sys/types.h>
 
 #include <boost/asio/io_context.hpp>

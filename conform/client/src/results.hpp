@@ -100,7 +100,7 @@ struct Hooks {
   bool used() const noexcept {
     return status_used || any_of([](const auto& hook) { return hook.used(); });
   }
-  /// Whether a hook that is set here was reached in `other`, the hooks of another run of the command.
+  /// Whether a hook that is set here, other than `status`, was reached in `other`, the hooks of another run.
   bool reached_in(const Hooks& other) const noexcept {
     const auto both = [](const auto& mine, const auto& its) { return mine.is_set() && its.reached(); };
     return both(attributes, other.attributes) || both(optional_attributes, other.optional_attributes) ||

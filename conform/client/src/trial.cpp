@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The command runs while the io_context serves it. The misbehaviour consists of hooks, the setup of
-// connections, and rules for calls; the first rule that chooses a call applies. Ownership. Connections live until the
-// end of the trial. Errors. A failure of the command is thrown as CaseFailed.
+// connections, and rules that take over calls or change replies. Of each kind of rule, the first that chooses the call
+// applies; one that leaves the reply unchanged is passed over.
+// Ownership. Connections live until the end of the trial.
+// Errors. A failure of the command is thrown as CaseFailed.
 #include "trial.hpp"
 
 #include <fmt/format.h>

@@ -32,9 +32,9 @@ struct Outcome {
   std::vector<std::string> damaged;  ///< files that are missing or differ from those of the run without a fault
 };
 
-/// Limits in every case; 0: none.
+/// The limits of a run, whatever the case expects.
 struct Bounds {
-  std::uint64_t memory = 0;
+  std::uint64_t memory = 0;  ///< peak resident bytes; 0: no limit
 };
 
 /// The reason why the run fails the case; empty if it passes.

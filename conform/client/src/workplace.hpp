@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The files of one run: a temporary directory with
-//   local/   {dir}, empty at first: the command copies files from the server to this directory
-//   source/  {source}: a small tree that the command may copy to the server
+//   local/   empty at first: the command, which gets its path for {dir}, copies files from the server to it
+//   source/  a small tree that the command, which gets its path for {source}, may copy to the server
 //   outside/ holds a file that the command must not touch
 //   output   standard output and standard error of the command
 #include <filesystem>

@@ -105,7 +105,7 @@ struct Segment {
   std::uint32_t queue = 0, msn = 0;
   View payload() const noexcept { return View(ulpdu).subspan(tagged ? kTaggedSize : kUntaggedSize); }
 };
-/// Throws DecodeError if the segment is too short, or if a field breaks a rule for the sender.
+/// Throws DecodeError if the segment is too short, or if a reserved bit, a version or the Invalidate STag is wrong.
 Segment decode_segment(Bytes ulpdu);
 std::string describe(const Segment& segment);
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kRejected = "the responder rejects these read depths";
 
-/// Sends an enhanced Request with `word` and returns the Reply, which must accept it. Skips the case if the responder
-/// does not support RFC 6581 or, with `may_reject`, if it rejects the connection.
+/// Sends an enhanced Request with `word` and returns the Reply, which must be enhanced and accept it. Skips the case if
+/// the connection ends without a valid Reply or, with `may_reject`, if the responder rejects the connection.
 Reply start(Peer& peer, const Enhanced& word, bool may_reject = false) {
   const Request request = enhanced_request(word);
   peer.send(encode(request));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kStatusOfSignal = 128;
 
-/// The words of the command line, not yet interpreted.
+/// The values of the command line; interpret() completes `options`.
 struct ClientWords {
   std::string listen, crc;
   double patience = 60;

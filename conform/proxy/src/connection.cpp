@@ -2,7 +2,8 @@
 // Operation: one coroutine for each direction reads bytes, divides them into frames, applies the faults of the plan to
 // each frame, and writes. It reads again only after that, unless a fault joins frames.
 // Ownership: the coroutines keep the connection alive; close() ends their waits.
-// Error handling: the end of a stream is passed on; an error of one connection resets both.
+// Error handling: the end of a stream is passed on; an error of one connection resets both. If the server cannot be
+// reached, the client's connection is closed.
 #include "connection.hpp"
 
 #include <fmt/format.h>

@@ -55,10 +55,11 @@ class FrameReader {
   bool unframed() const noexcept { return unframed_; }
   /// Ends the division into frames, because markers are in use or the connection was rejected.
   void unframe() noexcept { unframed_ = true; }
-  /// Bits of the start-up frame; nothing before it was read.
+  /// Bits of the start-up frame.
   struct Flags {
     bool markers = false, crc = false, reject = false;
   };
+  /// Nothing until the start-up frame has been read.
   const std::optional<Flags>& flags() const noexcept { return flags_; }
 
  private:

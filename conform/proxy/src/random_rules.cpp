@@ -66,7 +66,8 @@ Rule random_segmentation(Dice& dice, Action action) {
   rule.nth = dice.between(1, 40);
   rule.count = dice.between(1, 50);
   rule.time = std::chrono::milliseconds(action == Action::split ? 0 : dice.between(1, 20));
-  if (action != Action::split || dice.below(3) != 0) return rule;  // a split has pieces of random sizes
+  // Without `size`, a split has pieces of random sizes.
+  if (action != Action::split || dice.below(3) != 0) return rule;
   rule.kind = pick(dice, kKinds);
   rule.count = dice.between(1, 4);
   rule.size = dice.between(1, 20);

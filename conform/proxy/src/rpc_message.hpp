@@ -34,7 +34,7 @@ inline constexpr std::size_t kCreditOffset = 8;
 /// a message without an RPC header, the direction tells calls from replies; an RDMA_ERROR is always a reply.
 std::optional<RpcMessage> read_rpc_message(Octets payload, Side side);
 
-/// Whether a second execution of the call may have a different effect. False for all programs other than NFSv3.
+/// True for NFSv3's procedures from CREATE to LINK: a second execution of the call may have a different effect.
 bool is_non_idempotent(const Procedure& procedure) noexcept;
 
 }  // namespace rpcrdma::proxy

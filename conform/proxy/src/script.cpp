@@ -132,7 +132,8 @@ Refusal add_setting(Rule& rule, std::string_view word) {
   return std::nullopt;
 }
 
-/// Parses the word after the action: a kind of message, or a procedure. Returns false if `word` is neither.
+/// Parses the word after the action: a kind of message or, after drop-reply, a procedure; or "any". Returns false for
+/// other words.
 bool set_kind(Rule& rule, std::string_view word) {
   if (rule.action == Action::drop_reply) {
     const auto index = index_of(kProcedureNames, word);

@@ -15,7 +15,8 @@ inline constexpr std::array<std::string_view, 8> kActionNames{"cut",  "delay", "
                                                               "join", "flip",  "credits", "drop-reply"};
 constexpr std::string_view name_of(Action action) noexcept { return kActionNames[static_cast<std::size_t>(action)]; }
 
-/// The place of the flipped bit: a field of the header. `any`: the seed chooses the place.
+/// The place of the flipped bit: a field of the header. `any`: the place is Rule::bit or, without it, chosen by the
+/// seed.
 enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, stag };
 inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
                                                              "queue", "msn",         "stag"};
@@ -43,7 +44,7 @@ struct Rule {
   std::optional<std::uint32_t> procedure;  ///< drop_reply; if absent: each non-idempotent procedure
 };
 
-/// The rule `random`: the seed chooses up to `each` faults on each of the first `connections` connections.
+/// The rule `random`: the seed chooses up to `each` rules for each of the first `connections` connections.
 struct RandomRule {
   std::uint32_t connections = 8, each = 3;
   bool start_up = true;         ///< may cut the start-up of all connections but the first

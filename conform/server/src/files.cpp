@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the tester's files with the simplest calls: inline, at the smallest threshold.
+// Makes and removes the tester's files. The calls are small: they fit inline at the smallest threshold.
 #include "make_files.hpp"
 
 #include <fmt/format.h>

@@ -51,7 +51,7 @@ ServerTester::~ServerTester() {
     state_->files.missing.clear();
     remove_files(state_->session(), state_->files);
   } catch (const std::exception&) {
-    // The server no longer answers, so the tester's files remain in the export.
+    // The removal failed, for example because the server no longer answers: files of the tester remain in the export.
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a child plays seeds until one fails, and leaves the outcome in shared memory; another child plays the
-// following seeds. Each attempt to shorten a script has a child of its own. Error handling: a child that is ended by a
-// signal or by a sanitizer counts as a violation of the seed that it plays.
+// following seeds. Each attempt to shorten a script has a child of its own.
+// Error handling: a child that is ended by a signal or by a sanitizer counts as a violation of the seed that it plays.
 #include "hunt.hpp"
 
 #include <fcntl.h>
@@ -65,7 +65,8 @@ void add(const Outcome& outcome, Report& report) {
   report.step = outcome.violation->step;
 }
 
-/// Runs `work` in a child process. Returns false if `work` returned false, or if the child crashed or leaked memory.
+/// Runs `work` in a child process. Returns false if `work` returned false, or if the child crashed or a sanitizer found
+/// a memory leak.
 template <class Work>
 bool in_child(Report& report, bool silent, Work work) {
   report.invariant[0] = report.what[0] = '\0';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The procedures that clients of calls use. Each call carries a token that no other call has; its data follows from the
+// The procedures that a CallClient calls. Each call carries a token that no other call has; its data follows from the
 // token.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/bulk.hpp"

@@ -39,7 +39,7 @@ class Trace {
     hash_ = hash_of(text, hash_ ^ static_cast<std::uint64_t>(environment::now().count()));
     if (prints_) print(text);
   }
-  /// Records a violation unless `holds`.
+  /// Records a violation unless `holds`. Only the first violation is recorded.
   template <class... Args>
   void require(bool holds, std::string_view invariant, fmt::format_string<Args...> format, Args&&... args) {
     if (holds || violation_) return;

@@ -49,8 +49,8 @@ class World {
   fabric::LoopbackFabric* client_fabric(std::uint32_t which);
   /// Runs `action` after `ms` of simulated time, or earlier when the faults are over.
   void later(std::uint32_t ms, UniqueFunction<void()> action);
-  /// Destroys ended clients and servers to which nothing refers any more; replaces lost file clients that have
-  /// finished.
+  /// Destroys ended clients and servers to which nothing refers any more. Replaces lost file clients that have
+  /// finished, until kMostClients have been made.
   void sweep();
 
   const Plan& plan_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: MNT (RFC 1813 section 5.2.1) over the RDMA connection, or over TCP if a port is given: not every server
-// has MOUNT on its RDMA port (RFC 8267 section 5.1). Ownership: the client caches handles of exports. A TCP connection
-// lives in the frame of its call. Error handling: mountstat3 is an nfs::Status; a server without the program is
-// ClientError::no_mount_service.
+// has MOUNT on its RDMA port (RFC 8267 section 5.1).
+// Ownership: the client caches handles of exports. A TCP connection lives in the frame of its call.
+// Error handling: mountstat3 is an nfs::Status; a server without the program is ClientError::no_mount_service.
 #include "client_impl.hpp"
 #include "rpcrdma/nfs/convert.hpp"
 #include "rpcrdma/rpc/mount3.hpp"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a host name may have several addresses ("localhost" is ::1 and 127.0.0.1), and perhaps only some answer.
-// Each of the first kMaxAddresses gets a NULL call at once, and the first to answer is used. Ownership: an Attempt owns
-// its client; once one has answered, the other clients are destroyed, which ends their calls. Error handling: if no
-// address answers, reports the error of one of them: why no connection could be made or, if one was made, why the call
-// failed.
+// Each of the first kMaxAddresses gets a NULL call at once, and the first to answer is used.
+// Ownership: an Attempt owns its client; once one has answered, the other clients are destroyed, which ends their
+// calls.
+// Error handling: if no address answers, reports the error of one of them: why no connection could be made or, if one
+// was made, why the call failed.
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -16,7 +17,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t kMaxAddresses = 4;
-/// How long a server may take to accept each further connection and to answer a NULL call on it.
+/// The longest time that a server gets to accept each further connection and to answer a NULL call on it.
 constexpr std::chrono::milliseconds kFurtherConnect{2000};
 
 struct Attempt {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one READDIRPLUS or READDIR for each page; the cycle detector checks each page's last cookie.
+// Operation: one Client::read_directory() for each page; the cycle detector checks each page's last cookie.
 // Ownership: a page belongs to the caller.
 // Error handling: the first error is the result; the reader cannot be used after it.
 #include "rpcrdma/nfs/directory.hpp"

@@ -3,9 +3,10 @@
 // are copied concurrently. A subdirectory is copied concurrently if a walker is free, else by its parent. An entry
 // whose handle or attributes the page lacks is looked up while the files are copied, with a file's permit. If the entry
 // is a directory, it is copied after the files: if it kept the permit, the files below it could wait for ever. A
-// directory gets its final mode and times when everything below it is done. Ownership: each directory's frame holds its
-// descriptor and its page, and waits for the children that use them. Error handling: see TreeWalk. The server's names
-// are checked before they reach a system call, and no local symbolic link is followed.
+// directory gets its final mode and times when everything below it is done.
+// Ownership: each directory's frame holds its descriptor and its page, and waits for the children that use them.
+// Error handling: see TreeWalk. The server's names are checked before they reach a system call, and no local symbolic
+// link is followed.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "rpcrdma/nfs/directory.hpp"

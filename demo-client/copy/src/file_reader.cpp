@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: see the class. Ownership: a worker owns its buffer; read_all() awaits the workers. Error handling: the
-// first error stops the workers at their next piece and is the result.
+// Operation: see the class.
+// Ownership: a worker owns its buffer; read_all() awaits the workers.
+// Error handling: the first error stops the workers at their next piece and is the result.
 #include "file_reader.hpp"
 
 namespace rpcrdma::nfs {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: reads the directory up to its first entries, removes all entries on that page, and starts again at the
-// beginning, until no entry is left: no position in a changed directory is used. Ownership: each directory's frame
-// holds its page and waits for the children that use it. Error handling: the first failure ends the walk. It is no
-// failure if an entry, or a directory with its contents, is already gone: a retransmission to a restarted server finds
-// that its first transmission has been executed, and other clients may remove the same files.
+// beginning, until no entry is left: no position in a changed directory is used.
+// Ownership: each directory's frame holds its page and waits for the children that use it.
+// Error handling: the first failure ends the walk. It is no failure if an entry, or a directory with its contents, is
+// already gone: a retransmission to a restarted server finds that its first transmission has been executed, and other
+// clients may remove the same files.
 #include "rpcrdma/nfs/copy.hpp"
 #include "rpcrdma/nfs/directory.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a FileReader reads the file; each worker waits for its turn before it writes its piece, so that the bytes
-// are written in order. Ownership: the Stream lives in the frame of Copier::stream, which awaits it. Error handling:
-// the first error is the result; it wakes all workers, which end.
+// are written in order.
+// Ownership: the Stream lives in the frame of Copier::stream, which awaits it.
+// Error handling: the first error is the result; it wakes all workers, which end.
 #include "file_reader.hpp"
 #include "offload.hpp"
 

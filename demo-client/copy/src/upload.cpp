@@ -2,9 +2,9 @@
 // Operation: range by range, workers take pieces of the file from one queue; each reads its piece into its registered
 // buffer and writes it to the server, with further WRITEs after a short one. COMMIT follows if data was written
 // UNSTABLE. Ranges whose verifier differs from that of the COMMIT were lost in a restart and are written again (RFC
-// 1813 sections 3.3.7 and 3.3.21). Ownership: a worker owns its buffer; the Upload lives in the frame of
-// Copier::upload, which awaits the workers. Error handling: the first error stops the workers at their next piece and
-// is the result.
+// 1813 sections 3.3.7 and 3.3.21).
+// Ownership: a worker owns its buffer; the Upload lives in the frame of Copier::upload, which awaits the workers.
+// Error handling: the first error stops the workers at their next piece and is the result.
 #include <algorithm>
 #include <limits>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: creates a directory, then copies its files concurrently. A subdirectory is copied concurrently if a walker
 // is free, else by its parent, so that no directory waits for a walker. A directory gets its final mode and times when
-// everything below it is done, as it must be writable until then. Ownership: each directory's frame holds its
-// descriptor and waits for the children that use it. Error handling: see TreeWalk. NFS3ERR_EXIST is no error,
-// because a call that is sent again to a restarted server may have been executed before. For a directory, a LOOKUP
-// checks that the existing object is one; for a symbolic link, the existing object is replaced.
+// everything below it is done, as it must be writable until then.
+// Ownership: each directory's frame holds its descriptor and waits for the children that use it.
+// Error handling: see TreeWalk. NFS3ERR_EXIST is no error, because a call that is sent again to a restarted server may
+// have been executed before. For a directory, a LOOKUP checks that the existing object is one; for a symbolic link, the
+// existing object is replaced.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "tree_walk.hpp"

@@ -132,7 +132,7 @@ void ExportTable::tidy() {
     std::move(first_unused, replaced_.end(), std::back_inserter(unused));
     replaced_.erase(first_unused, replaced_.end());
   }
-  unused.clear();  // before tidy(): a new file system may open a file that an unused one holds
+  unused.clear();  // before FileSystem::tidy(): a new file system may open a file that an unused one holds
   const auto exports = all();
   for (const ExportPtr& e : *exports) e->file_system->tidy();
 }

@@ -56,7 +56,7 @@ std::vector<cli::Section> help_sections() {
             {"rpcrdma-nfsd --config /etc/rpcrdma-nfsd.toml", "serves the exports of a configuration file"}}}};
 }
 
-/// The words of the command line, not yet interpreted.
+/// Options as text, not yet interpreted: from the command line, or else from the configuration file.
 struct Words {
   std::vector<std::string> exports;
   std::vector<std::string> listens;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Landlock limits the TCP ports that the process binds and connects to and, in `strict` mode, the folders in which it
-// opens, makes and removes files. The C library has no functions for its system calls, and older versions of its header
-// lack some of the rights.
+// Landlock limits the TCP ports that the process binds and connects to, and its signals and abstract sockets. In
+// `strict` mode it also limits the folders in which the process opens, makes and removes files. The C library has no
+// functions for its system calls, and older versions of its header lack some of the rights.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -105,9 +105,9 @@ class Ruleset {
   int failed_ = 0;
 };
 
-/// Permits reading the files of the C library, OpenSSL, libtirpc and rdma-core, the verbs plug-in and its libraries,
-/// and using devices. Names the directory of the RDMA devices, not single devices, because a device may come back
-/// under another name.
+/// Permits reading what the C library, OpenSSL, libtirpc, rdma-core and the verbs plug-in need, with all of /usr, /proc
+/// and /sys, and using devices. Names the directory of the RDMA devices, not single devices, because a device may come
+/// back under another name.
 void allow_libraries(Ruleset& rules) {
   for (const char* path : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime",
                            "/etc/netconfig", "/etc/libibverbs.d", "/etc/rdma", "/etc/ssl/openssl.cnf"})

@@ -8,7 +8,8 @@ namespace rpcrdma::nfsd {
 
 inline error_code error_of(int error) noexcept { return {error, boost::system::system_category()}; }
 
-/// Limits TCP ports and, in `strict` mode, files by Landlock. Needs no_new_privs.
+/// Limits TCP ports, abstract sockets, signals and, in `strict` mode, files, as far as the kernel's version of Landlock
+/// can. Fails if it cannot limit files (`strict`) or TCP ports (otherwise). Needs no_new_privs.
 error_code confine_to(const SandboxNeeds& needs, bool strict);
 
 /// Drops all capabilities except those that enter_sandbox() keeps.

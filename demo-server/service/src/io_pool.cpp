@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a FIFO ring of jobs and a stack of idle threads. A watcher checks that jobs start; it sleeps while there
-// is a thread for each job. Ownership: a job belongs to the ring until a thread takes it. Error handling: jobs report
-// their outcome themselves.
+// is a thread for each job.
+// Ownership: a job belongs to the ring until a thread takes it.
+// Error handling: jobs report their outcome themselves.
 #include "rpcrdma/nfsd/service/io_pool.hpp"
 
 #include <linux/futex.h>

@@ -69,7 +69,8 @@ DirectoryRequest request_of(std::uint64_t cookie, const cookieverf3& verifier, b
   return request;
 }
 
-/// Sets the fields that both kinds of reply have. RFC 1813 section 3.3.16: TOOSMALL if not even one entry fits.
+/// Sets the fields that the results of READDIR and READDIRPLUS have in common. RFC 1813 section 3.3.16: TOOSMALL if not
+/// even one entry fits.
 template <class Result, class Ok, class Fail, class Entry>
 void finish(const DirectoryResult& got, std::uint64_t fsid, const Listing<Entry>& listing, Result& result, Ok& ok,
             Fail& fail) {

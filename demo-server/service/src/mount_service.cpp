@@ -84,7 +84,7 @@ boost::system::result<std::string, Status> follow(FileSystem& fs, const NodeKey&
 
 /// Walks down from the root, one LOOKUP for each component, with the rights of root on the server: a client mounts as
 /// root on behalf of its users, and most exports squash root. Each call with the handle is checked separately. Follows
-/// symbolic links; the root is its own parent, so that no link leads out.
+/// relative symbolic links; the root is its own parent, so that no link leads out.
 boost::system::result<NodeKey, Status> walk(FileSystem& fs, std::string_view path) {
   Caller server;
   server.uid = server.gid = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: the dispatcher passes a decoded call to a handler on the loop; procedures.hpp says where the handler's
-// work runs. Ownership: a call, and the data that its result references, belongs to the job that runs it and then to
-// the reply. Error handling: each error of a file system is an nfsstat3 in the result. The rpc layer answers SYSTEM_ERR
-// for a call that is destroyed unanswered because memory ran out.
+// work runs.
+// Ownership: a call, and the data that its result references, belongs to the job that runs it and then to the reply.
+// Error handling: each error of a file system is an nfsstat3 in the result. The rpc layer answers SYSTEM_ERR for a call
+// that is destroyed unanswered because memory ran out.
 #include "rpcrdma/nfsd/service/nfs_service.hpp"
 
 #include "procedures.hpp"

@@ -10,8 +10,7 @@
 namespace rpcrdma::nfsd {
 
 /// The procedures of one thread. Resolves the first handle of each call on the event loop. If the file system may
-/// block, a call runs on an I/O thread unless it can be answered from memory. Other calls run on the event loop at
-/// once.
+/// block, a call runs on an I/O thread unless it can be answered from memory. Other calls run on the event loop.
 class NfsService::Procedures {
  public:
   Procedures(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log)

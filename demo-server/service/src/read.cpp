@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: READ. A file in memory is sent from its own pages. For a file on a disk the call waits for its share of
 // the bulk budget, an I/O thread reads into a buffer, and the reply references the buffer. A short range that is in the
-// page cache is read on the loop, because passing the call to a thread and back takes longer. Ownership: the Transfer
-// holds the buffer or pages until the reply has been sent. Error handling: a temporary lack of memory is
-// NFS3ERR_JUKEBOX; other errors are those of the file system.
+// page cache is read on the loop, because passing the call to a thread and back takes longer.
+// Ownership: the Transfer holds the buffer or pages until the reply has been sent.
+// Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX; other errors are those of the file system.
 #include "procedures.hpp"
 
 namespace rpcrdma::nfsd {
@@ -11,7 +11,7 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-/// Longer READs run on an I/O thread, so that the loop serves other calls meanwhile.
+/// Longer READs of a file on a disk run on an I/O thread, so that the loop serves other calls meanwhile.
 constexpr std::uint32_t kAtOnce = 32768;
 
 READ3res result_of(const ReadResult& got, const Transfer& transfer) {

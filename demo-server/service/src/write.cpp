@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: WRITE. Data in the message is written from the message. For data in a Read chunk the call waits for its
-// share of the bulk budget, allocates a destination, and pulls the data by RDMA Read. The destination is a buffer from
-// which an I/O thread writes or, in a memory export, new pages that become part of the file. Ownership: the Transfer
-// holds the destination until the write has ended. The file does not change before all data has arrived, and no lock is
-// held meanwhile. Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX; a Read chunk that cannot be read is
-// SYSTEM_ERR.
+// Operation: WRITE. Data in the message is written from the message or, in a memory export, copied to new pages. For
+// data in a Read chunk the call waits for its share of the bulk budget, allocates a destination, and pulls the data by
+// RDMA Read. The destination is a buffer from which an I/O thread writes or, in a memory export, new pages that become
+// part of the file.
+// Ownership: the Transfer holds the destination until the write has ended. The file does not change before all data has
+// arrived, and no lock is held meanwhile.
+// Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX; a Read chunk that cannot be read is SYSTEM_ERR.
 #include "procedures.hpp"
 
 namespace rpcrdma::nfsd {

@@ -122,8 +122,8 @@ class RPCRDMA_EXPORT Client {
   void on_connected(UniqueFunction<void()> handler);
 
   /// Allocates registered memory of `size` bytes from the client's pool. Completes with void(error_code, Buffer).
-  /// Finds the server and opens the fabric first. If the server's name has no port, make a call first; otherwise this
-  /// function fails with BaseError::invalid_argument.
+  /// Finds the server and opens the fabric first. If the server's name has no port, this function fails with
+  /// BaseError::invalid_argument until a call has been made.
   template <class Token = boost::asio::deferred_t>
   auto allocate(std::uint32_t size, Token&& token = Token()) {
     return get_buffer(nullptr, size, std::forward<Token>(token));
@@ -174,7 +174,7 @@ class RPCRDMA_EXPORT Client {
   /// Records the procedure of the first call: a lookup asks rpcbind for the port of its program.
   void note(const rpc::ProcedureInfo& procedure) noexcept;
   void drain(UniqueFunction<void(), 192> handler);
-  /// If `memory` is null, allocates from the pool.
+  /// Passes `handler` a Buffer of `memory`, which it registers, or, if that is null, of memory from the pool.
   void provide(std::byte* memory, std::size_t size, BufferHandler handler);
   template <class Handler>
   auto tracked(const Handler& handler) const {

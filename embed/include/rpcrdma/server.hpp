@@ -49,7 +49,7 @@ struct ServerOptions {
   transport::ServerOptions rdma{};          ///< over RDMA
   rpc::TcpServerOptions tcp{};              ///< over TCP
   memory::PoolOptions memory{};             ///< for the pool of each thread and fabric
-  rpc::DuplicateCacheOptions duplicates{};  ///< shared by all threads
+  rpc::DuplicateCacheOptions duplicates{};  ///< for the one duplicate cache of all threads
 };
 
 /// A service on one or more threads.
@@ -127,7 +127,7 @@ class RPCRDMA_EXPORT Server {
     Runner::Counters waits{};            ///< waits of the event loops
     std::vector<ListenerStatistics> listeners{};  ///< in the order of ServerOptions::listen
   };
-  /// Sums over all listeners since start(). May be called on any thread.
+  /// Present values, and totals since start(). May be called on any thread.
   Statistics statistics() const;
 
   /// What the server has done since start(), by procedure, listener and connection.

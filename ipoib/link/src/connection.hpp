@@ -40,7 +40,7 @@ class ConnectionEvents {
   virtual void on_batch_end(Connection& connection) noexcept = 0;
   /// has_room() may have become true.
   virtual void on_room(Connection& connection) noexcept = 0;
-  /// The connection is over. `lost`: the number of packets that were not sent.
+  /// The connection is over. `lost`: the number of packets whose Sends failed.
   virtual void on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept = 0;
 
  protected:
@@ -62,11 +62,11 @@ class Connection final : fabric::QueuePairEvents {
   Connection(fabric::Fabric& fabric, const ConnectionLimits& limits, ConnectionEvents& events);
   ~Connection();
 
-  /// Sends a request. On failure the connection is over, and reports no event.
+  /// Sends a request. On failure reports no event; call quiesce() then.
   error_code connect(const fabric::Endpoint& peer, memory::Pool& pool);
   /// Allocates the memory for all packets. Call it before accept().
   error_code allocate(memory::Pool& pool);
-  /// Accepts `request`, whose private data is `peer`. On failure the connection is over, and reports no event.
+  /// Accepts `request`, whose private data is `peer`. On failure reports no event; call quiesce() then.
   error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer);
 
   State state() const noexcept { return state_; }
@@ -88,7 +88,7 @@ class Connection final : fabric::QueuePairEvents {
   void return_frames() noexcept;
   /// Passes posted work to the wire.
   void submit() noexcept;
-  /// Ends the connection cleanly; on_over follows.
+  /// Ends the connection, cleanly if it is established; on_over follows, unless the connection is over already.
   void disconnect() noexcept;
   /// Ends the connection at once, without on_over; the state is then `over`. May be called during events of the
   /// connection.
@@ -140,11 +140,12 @@ class Connection final : fabric::QueuePairEvents {
   std::vector<Send*> free_sends_;  // capacity for all Sends
   std::unique_ptr<CreditSend> credit_send_;
 
-  // Totals since the connection was made, modulo 2^32. Used only if both sides have the extension.
+  // Credits limit packets only if both sides have the extension. The numbers are totals since the connection was made,
+  // modulo 2^32.
   bool credits_in_use_ = false;
   std::uint32_t packets_sent_ = 0;
   std::uint32_t packets_allowed_ = 0;  // the limit that the peer has set
-  std::uint32_t packets_granted_ = 0;  // the limit for the peer
+  std::uint32_t packets_granted_ = 0;  // packets that the peer may send, announced or not
   std::uint32_t grant_announced_ = 0;  // the limit for the peer that this side has announced
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a peer's request is accepted unless one of the reasons in Refusal (private_data.hpp) applies. A packet for
-// a peer without a connection makes the link request one. Connections that no packet has used for a while are closed.
+// a peer without a connection makes the link request one. Connections that no packet has used for LinkOptions::idle are
+// closed, unless that is 0.
 // Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
 // Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
 // have crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If
@@ -29,7 +30,7 @@ constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
 /// Limits for learning a peer: the number of all peers, and of learnt peers with one address on the fabric.
 constexpr std::size_t kMaxPeers = 1024;
 constexpr std::ptrdiff_t kMaxPeersOfOne = 8;
-/// The time between sweeps if idle connections are not closed.
+/// The period of LinkState::sweep() if idle connections are not closed.
 constexpr std::chrono::minutes kSweep{1};
 /// A connection is idle after this many sweeps without packets.
 constexpr unsigned kQuietPeriods = 4;
@@ -258,7 +259,7 @@ void LinkState::await_retry(Peer& peer) {
 }
 
 void LinkState::retry(Peer& peer) {
-  const bool other = peer.usable() != nullptr || peer.in_progress();  // when the other one ends, over() connects
+  const bool other = peer.usable() != nullptr || peer.in_progress();  // when that connection ends, over() connects
   if (!other && peer.waiting_count != 0 && connect(peer)) return;
   peer.rejections = 0;
   if (!other) drop_waiting(peer);

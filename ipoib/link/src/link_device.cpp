@@ -20,9 +20,10 @@ namespace {
 constexpr unsigned kBatch = 64;
 /// The largest number of packets that wait for one connection.
 constexpr std::size_t kWaiting = 16;
-/// The number of runs of the timer within LinkOptions::stall.
+/// The period of the stall timer is LinkOptions::stall divided by this number, but at least 1 ms.
 constexpr int kTicks = 8;
-/// When consecutive packets go to different peers, several peers count as sharing the device for this time.
+/// After two consecutive packets to different peers, Peer::patience limits the holds for this time. Otherwise each hold
+/// may last LinkOptions::stall.
 constexpr std::chrono::seconds kTogether{1};
 
 Octets contents(const Packet& packet) noexcept { return packet.buffer.octets().subspan(kHeaderSize, packet.length); }
@@ -203,8 +204,8 @@ std::chrono::steady_clock::duration LinkState::tick() const noexcept {
   return std::max(Duration(options_.stall) / kTicks, Duration(std::chrono::milliseconds(1)));
 }
 
-/// Holds packet_ until `peer` has room; the device is not read meanwhile. Returns false if the peer
-/// has stopped the other peers for too long; the packet is then dropped.
+/// Holds packet_ until `peer` has room or a time limit has passed; the device is not read meanwhile. Returns false if
+/// the peer has stopped the other peers for too long; the packet is then dropped.
 bool LinkState::hold(Peer& peer) {
   const auto now = Peer::Clock::now();
   auto until = peer.patience.begin(now);
@@ -221,7 +222,7 @@ bool LinkState::hold(Peer& peer) {
   return true;
 }
 
-/// Sends or drops the held packet, and continues to read the device, unless the peer still has no room.
+/// Unless the peer still has no room, handles the held packet as send_to() does, and continues to read the device.
 void LinkState::resume() {
   Peer& peer = *held_for_;
   if (!send_to(peer)) return;

@@ -106,7 +106,8 @@ class LinkState {
   Peer* held_for_ = nullptr;                   // the device is not read until this peer has room for packet_
   Peer::Clock::duration::rep held_ticks_ = 0;  // runs of the timer until that peer is stalled
   const Peer* last_ = nullptr;  // peer of the last packet; only compared, as the peer may have been destroyed
-  Peer::Clock::time_point several_until_{};  // until this time several peers count as sharing the device
+  // Until this time several peers use the device, so hold() waits for one only as long as Peer::patience allows.
+  Peer::Clock::time_point several_until_{};
   bool stall_timer_runs_ = false;
   std::vector<Connection*> touched_;  // connections to submit at the end of the batch; empty outside of a batch
   std::array<std::byte, kMaxIcmpError> icmp_{};

@@ -7,7 +7,7 @@
 namespace rpcrdma::ipoib {
 
 /// Limits the total time for which a peer without room may stop the reading of the device to `most`. The peer regains a
-/// tenth of the time that passes. Short stops do not count: they are normal with a peer as fast as this host.
+/// tenth of the time between stops. Short stops do not count: they are normal with a peer as fast as this host.
 class Patience {
  public:
   using Clock = std::chrono::steady_clock;

@@ -26,8 +26,8 @@ class Peer final : public ConnectionEvents {
 
   /// The established connection over which packets are sent, or null.
   Connection* usable() const noexcept;
-  /// Whether packets wait for a connection: one is being set up, or this side is closing the one that it requested and
-  /// will then request another.
+  /// Whether a connection is being set up, or this side is closing the one that it requested and will then request
+  /// another.
   bool in_progress() const noexcept;
   bool connecting() const noexcept;
   /// Whether there is a connection, in any state.
@@ -40,7 +40,8 @@ class Peer final : public ConnectionEvents {
   std::unique_ptr<Connection> outgoing;
   std::unique_ptr<Connection> incoming;
 
-  /// The first `waiting_count` packets wait for a connection. All buffers are kept until a sweep finds no connection.
+  /// The first `waiting_count` packets wait for a connection. The vector keeps all its buffers until LinkState::sweep()
+  /// finds neither a connection nor a waiting packet.
   std::vector<Packet> waiting;
   std::size_t waiting_count = 0;
 
@@ -50,7 +51,7 @@ class Peer final : public ConnectionEvents {
   unsigned rejections = 0;                ///< consecutive rejections
   Patience patience;                      ///< limits the time for which the peer may stop the device
   bool stalled = false;                   ///< the peer has had no room for too long: packets for it are dropped
-  bool learnt = false;  ///< the peer was made from a request, and may be forgotten when it has no connection
+  bool learnt = false;                    ///< the peer was made from a request: LinkState::forget_peers() may remove it
   WeakGuard<Peer> guard{*this};
 
  private:

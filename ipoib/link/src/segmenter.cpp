@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The stack states the offset of the transport header and the initial sum of its checksum, so extension headers need
-// not be parsed. A packet that contradicts these values is refused: a process can send such a packet through a raw
+// not be parsed. A packet that contradicts this offset is refused: a process can send such a packet through a raw
 // socket.
 #include "segmenter.hpp"
 

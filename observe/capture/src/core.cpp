@@ -11,7 +11,7 @@ namespace rpcrdma::capture {
 namespace {
 
 /// The thread looks for records at intervals between these two, and at once if a ring is half full. The more records it
-/// finds, the shorter it makes the interval, to write few at a time. A thread of the data path stops polling if another
+/// finds, the shorter it makes the interval, to write few at a time: a thread of the data path stops polling if this
 /// thread keeps the processor from it for WaitPolicy::kDisplaced.
 constexpr std::chrono::microseconds kLongestInterval{20'000};
 constexpr std::chrono::microseconds kShortestInterval{500};
@@ -20,7 +20,8 @@ constexpr unsigned kBetweenYields = 16;      // records
 /// How long close() waits for the disk and, after it has given up the disk, for the end of the thread.
 constexpr std::chrono::seconds kPatience{2};
 
-/// Blocks all signals in a new thread: the program handles its signals in its own threads.
+/// A thread that is started while this object exists has all signals blocked: the program handles its signals in its
+/// own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -78,7 +79,7 @@ std::shared_ptr<Channel> Capture::Core::make_channel() {
 
 std::shared_ptr<Connection> Capture::Core::add(std::shared_ptr<Connection> connection) {
   const std::lock_guard lock(mutex_);
-  if (!running_) return connection;  // after close(), no thread frees connections
+  if (!running_) return connection;  // not added: after close(), no thread would remove it
   if (ended_.load(std::memory_order_relaxed) >= kMostEnded) {
     if (active()) ++dropped_before_;
     return nullptr;

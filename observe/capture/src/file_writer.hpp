@@ -12,7 +12,8 @@ namespace rpcrdma::capture {
 /// Writes records to a file, or to a ring of files. Used by one thread, except for counts().
 ///
 /// Each file can be read by itself: it shows the opening of a connection before that connection's first frame. If a
-/// write fails, the file is truncated to a whole number of blocks, and later records are dropped until the next run.
+/// write fails, later records are dropped until the next run, and a file that is no FIFO is truncated to a whole number
+/// of blocks.
 class FileWriter {
  public:
   /// `given_up` becomes true when the writer must not wait any longer for a full FIFO.

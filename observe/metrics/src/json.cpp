@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// [lowest, highest, count] of each bucket that is not empty.
+/// "buckets" contains [lowest, highest, count] of each bucket that is not empty.
 json::object of(const Histogram& histogram) {
   json::array buckets;
   histogram.for_each([&buckets](std::uint64_t low, std::uint64_t high, std::uint64_t count) {

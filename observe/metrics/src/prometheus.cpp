@@ -316,7 +316,7 @@ void add_server(Families& out, const Report& report) {
               report.server.refused);
   out.gauge("rpcrdma_bulk_bytes_in_use", "Bytes of the budget for bulk data that calls hold.",
             report.server.bulk_in_use);
-  out.gauge("rpcrdma_message_buffer_bytes", "Bytes registered for receives and sends of connections.",
+  out.gauge("rpcrdma_message_buffer_bytes", "Bytes registered for the receives of connections.",
             report.server.receive_octets);
   out.gauge("rpcrdma_tcp_connections", "Open connections of plain TCP.", report.tcp.connections);
   out.counter("rpcrdma_tcp_connections_accepted_total", "Connections of plain TCP accepted.", report.tcp.accepted);

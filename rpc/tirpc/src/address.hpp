@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The address of a server: "[FABRIC@]HOST[:PORT]", the addresses of the host, and its rpcbind.
+// Parses the address of a server, "[FABRIC@]HOST[:PORT]", and the values of options. Looks up the addresses of the
+// host, and asks its rpcbind for a port.
 #include <rpc/rpc.h>
 
 #include <chrono>
@@ -42,8 +43,9 @@ std::vector<boost::asio::ip::address> addresses_of(const std::string& host);
 /// The netid of RPC-over-RDMA for an address (RFC 8166 section 9).
 const char* netid_of(const boost::asio::ip::address& address) noexcept;
 
-/// The port at which `host` serves the program over RDMA, according to the host's rpcbind. If there is none, sets
-/// rpc_createerr and returns nothing. Blocks, up to `timeout` for the connection and for the reply.
+/// Asks the rpcbind of `host` for the RDMA port of the program; if it lists none for `version`, returns the port of
+/// another version. On failure, sets rpc_createerr and returns nothing. Blocks for at most `timeout` until the
+/// connection is made, and again until the reply.
 std::optional<std::uint16_t> ask_rpcbind(const boost::asio::ip::address& host, rpcprog_t program, rpcvers_t version,
                                          std::chrono::milliseconds timeout);
 

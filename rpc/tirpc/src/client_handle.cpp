@@ -2,8 +2,8 @@
 // Operation. clnt_call() works as in the TCP transport of libtirpc: one attempt, and up to two more after AUTH_REFRESH.
 // The calling thread runs the event loop of the connection until the call is over.
 // Ownership. The handle contains the CLIENT that the program uses; clnt_destroy() deletes both.
-// Errors. The loss of the connection ends a call: with RPC_CANTRECV if it may have been sent, else with RPC_CANTSEND. A
-// call that may have been sent is not sent again.
+// Errors. The loss of the connection ends a call: with RPC_CANTRECV if it may have been sent, else with RPC_CANTSEND.
+// The call is not sent again on another connection.
 #include "client_handle.hpp"
 
 #include <pthread.h>
@@ -145,8 +145,8 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
   }
 }
 
-/// Sets the bound of the reply. Allocates memory for the result that is placed directly or, if the procedure has no
-/// such result, for a long reply. Returns false if there is no memory for the result.
+/// Sets the bound of the reply. Unless the results are void, allocates memory for the result that is placed directly
+/// or, if there is no such result, for a long reply. Returns false if there is no memory for the result.
 bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory) {
   const bool no_result = is_void(call.args().decode);
   call.max_reply = no_result ? kVoidReply : max_reply_;

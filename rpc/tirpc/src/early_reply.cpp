@@ -2,8 +2,8 @@
 // Operation. Decoding copies bytes of the Reply chunk as they arrive: they are still in the processor's cache, and the
 // server sends more meanwhile. Only the end of the call shows that the bytes are the reply: see
 // WaitingCall::conclude().
-// Ownership. The memory belongs to the caller of clnt_call() and must outlive this object. The peer may write to it
-// until the call is over; each byte is read once, or checked after it has been copied.
+// Ownership. The memory of the Reply chunk belongs to the WaitingCall, which must outlive this object. The peer may
+// write to it until the call is over; each byte is read once, or checked after it has been copied.
 #include "early_reply.hpp"
 
 namespace rpcrdma::tirpc {

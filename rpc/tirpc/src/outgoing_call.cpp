@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The program's XDR routines run in the calling thread. For a waiting call, they encode the arguments into
 // registered memory when the transport asks for the message, and decode the results in place when it delivers the
-// reply. A posted call is encoded once, before it is submitted; its reply is dropped.
+// reply. Exceptions: HeldArguments has run the encoding routine before, and decode_early() decodes a long reply that is
+// still arriving. A posted call is encoded once, before it is submitted; its reply is dropped.
 // Ownership. A waiting call lives on the stack of clnt_call(). A posted call owns its message, and is deleted when it
 // is over.
 // Errors. Every error of a waiting call becomes the clnt_stat that the TCP transport of libtirpc reports for it.

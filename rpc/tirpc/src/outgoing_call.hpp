@@ -78,7 +78,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   void hold(const HeldArguments* held) noexcept { held_ = held; }
   /// True if the call has been encoded, and so may have been sent.
   bool encoded() const noexcept { return encoded_; }
-  /// True if the server has returned the credit of the call without a reply.
+  /// True if the answer has the verifier kUnanswered: it returns the credit of the call, and is no reply.
   bool unanswered() const noexcept { return unanswered_; }
   /// True if the reply is an RPC error other than the answer with kUnanswered.
   bool refused() const noexcept { return refused_; }
@@ -89,7 +89,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   /// Allocates memory for a long reply, so that the reply can be decoded early. If this fails, the requester waits for
   /// memory.
   void keep_reply();
-  /// The number of bytes of a long reply that have arrived.
+  /// The number of bytes of a long reply that are known to have arrived; 0 if they arrive out of order.
   std::uint32_t arrived() const noexcept;
   /// Decodes a reply that is still arriving; at most once.
   void decode_early(xdr::Decoder& in);
@@ -118,7 +118,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   char verifier_[MAX_AUTH_BYTES];
   rpc_err early_error_{};
   std::uint32_t early_end_ = 0;   // bytes of the reply that have been decoded early
-  std::uint32_t long_reply_ = 0;  // length of the reply, once it is known
+  std::uint32_t long_reply_ = 0;  // bytes of a long reply that has arrived in order
   Early early_ = Early::no;
   bool encoded_ = false;
   bool unencodable_ = false;
@@ -137,7 +137,7 @@ class PostedCalls {
   /// encoded.
   bool post(transport::Requester& requester, const CallArgs& args, std::chrono::steady_clock::time_point deadline);
   std::size_t size() const noexcept { return calls_.size(); }
-  /// True if all calls have been encoded, and so may have been sent.
+  /// True if the requester has asked each call for its message in order to send it.
   bool all_sent() const noexcept;
 
  private:

@@ -3,8 +3,8 @@
 // status(). The event loop runs within receive() and status(), until a call has arrived, no event is left, or
 // kMostEvents events have been handled. It also runs while a long argument or result is transferred.
 // Ownership. The call that is being dispatched belongs to the Service from receive() to its reply.
-// Errors. A call that a dispatch function leaves unanswered is answered when libtirpc asks for the next call: otherwise
-// the client would lose a credit for ever. A message that is not a call is answered by RDMA_ERROR.
+// Errors. A call that a dispatch function leaves unanswered is answered by the status() or receive() that follows:
+// otherwise the client would lose a credit for ever. A message that is not a call is answered by RDMA_ERROR.
 #include "service.hpp"
 
 #include <sys/epoll.h>
@@ -237,8 +237,8 @@ bool Service::receive(rpc_msg* message) {
   return false;
 }
 
-/// Handles events until a call is ready, no event is left, or kMostEvents have been handled. After an event, waits a
-/// moment for the next one, so that the program need not call poll() for a call that is arriving.
+/// Handles events until a call is ready, no event is left, or kMostEvents have been handled. Unless polling is off,
+/// waits a moment for the next event after each one: then the program need not call poll() for a call that is arriving.
 void Service::run_until_ready() {
   const std::chrono::microseconds moment(loop_polling.mode == Polling::Mode::off ? 0 : 20);
   std::optional<std::chrono::steady_clock::time_point> last;

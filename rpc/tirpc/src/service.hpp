@@ -26,7 +26,7 @@ namespace rpcrdma::tirpc {
 /// one thread.
 class Service final : private transport::CallHandler, private xdr::Staging {
  public:
-  /// Starts to listen. Throws boost::system::system_error, with the error of the fabric or of the address.
+  /// Starts to listen. Throws boost::system::system_error on failure.
   Service(const Target& local, const rpcrdma_svc_options& options);
   ~Service();
   Service(const Service&) = delete;

@@ -269,7 +269,7 @@ TEST_P(VerbsTest, AcceptsOnAnotherThread) {
   });
   ASSERT_TRUE(listener);
   listener_ = std::move(*listener);
-  std::thread thread([&] { elsewhere.run(); });  // runs as long as the fabric exists
+  std::thread thread([&] { elsewhere.run(); });  // the fabric's work keeps run() going until stop()
   start(client_);
   Memory from(bed_->client(), 64);
   fill_pattern(from.octets, 12);

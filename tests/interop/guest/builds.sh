@@ -46,7 +46,8 @@ ask_and_copy() {
     "$(built rpcrdma-nfs)" get -r "nfs://$1/m/transport" back && diff -r second/transport back/transport
 }
 
-# sums: prints checksums of everything built except precompiled headers, which contain addresses.
+# sums: prints checksums of the objects, archives and programs. Precompiled headers differ, because they contain
+# addresses.
 sums() { find build -type f \( -name '*.o' -o -name '*.a' -o -path 'build/bin/*' \) -print0 | sort -z | xargs -0 sha256sum; }
 
 # work_on NAME FOLDER stores, builds and tries out the project in FOLDER; writes hashes to $VM_OUT/NAME.txt.

@@ -60,7 +60,7 @@ conform_linux() {
     "$tests/interop/guest/mount-and-copy.sh" '{address}' '{port}' '{mount_port}' '{dir}'
 }
 
-# The pause: siw sometimes delays reading the bytes that arrive right after its Reply.
+# --pause, because siw sometimes delays reading the bytes that arrive right after its Reply.
 conform_iwarp() {
   start_knfsd
   expect "siw below the kernel's server" conform iwarp-siw iwarp "$not_for_siw" --enhanced --pause 0.2 --patience 20 \

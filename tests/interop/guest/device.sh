@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Devices that are removed and come back, ports that go down, peers that vanish: the fabric and the programs. In the
-# virtual machine:
+# Tests the programs and the fabric on devices that are removed and come back, and the fabric after the wire is cut. In
+# the virtual machine:
 #   scripts/vm run tests/interop/guest/device.sh BUILD_FOLDER [GTEST_OPTION...]
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 shift

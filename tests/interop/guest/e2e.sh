@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The end-to-end tests over verbs, with tiny inputs as the machine is slow. Tests of iWARP alone skip themselves with a
-# reason. In the virtual machine:
+# reason. The selections `default` and `capture` make captures; `more` and `rights` run tests over iwarp that need many
+# rights. In the virtual machine:
 #   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER default|more|capture|rights|FILE...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
@@ -21,7 +22,8 @@ host=(service_manager tirpc dissector ipoib)
 # The two lists take about the same time.
 programs=(commands/MemoryExport trees lifecycle many_clients)
 peers=(chunks duplicates/OverRdma faults hostile_peers hostile_rpc read_sinks)
-# Tests of these two lists that take long in an emulated machine and resemble another test, or that need no device.
+# Tests of `programs` and `peers` that take long in an emulated machine and resemble another test, or that need no
+# device.
 later=(commands/MemoryExport.test_sizes_around_the_limits trees/Trees.test_with_crc trees/Trees.test_real_files_to_memory
   lifecycle/WithoutRdmaCore lifecycle/Lifecycle.test_help lifecycle/Lifecycle.test_usage_errors
   faults/Faults.test_sigpipe_in_mid_put faults/Faults.test_nobody_reads_the_output)
@@ -51,7 +53,7 @@ capture() {
   mkdir -p /srv/ours $captures
   start_nfsd verbs $left --capture $captures/server.pcapng
   start_capture e2e-rxe.pcap left udp port 4791
-  # Without zeros: tshark takes packets that begin like an Ethernet header for Ethernet over InfiniBand.
+  # The file has no zero bytes: tshark takes packets that begin like an Ethernet header for Ethernet over InfiniBand.
   seq -w 1 300000 | head -c 1500000 >/run/piece
   client_for_the_capture verbs nfs://$left:20050/ours /srv/ours /run/piece
   reverse_calls 20

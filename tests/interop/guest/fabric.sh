@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The fabric's conformance tests over verbs; on rxe with the kernel's NFS server as its peer, on siw with hand-driven
-# iWARP peers. In the virtual machine:
+# The fabric's conformance tests over verbs. Unless $VM_MORE is set, also tests with other peers: on rxe with the
+# kernel's NFS server, on siw with hand-driven iWARP peers. In the virtual machine:
 #   scripts/vm run [--siw] tests/interop/guest/fabric.sh BUILD_FOLDER rxe|siw [GTEST_OPTION...]
 program=$1/bin/interop_fabric device=$2
 shift 2

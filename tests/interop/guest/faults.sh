@@ -2,7 +2,7 @@
 # rpcrdma-proxy on siw, between the kernel's client and rpcrdma-nfsd, and between rpcrdma-nfs and the kernel's server. Needs
 # lib.sh and /run/tree; all programs use $address. $FAULTS_SEED selects the random faults.
 
-# start_proxy PORT [SETTING]: relays from port 20060 to PORT.
+# start_proxy PORT [SETTING]: relays from port 20060 to PORT, with random faults; SETTING is added to their rule.
 start_proxy() {
   rm -f /run/proxy.out
   "$bin/rpcrdma-proxy" --listen "$address:20060" --to "$address:$1" --seed "${FAULTS_SEED:-1}" \

@@ -20,7 +20,8 @@ expect() {
     failed=1
   fi
 }
-# must WHAT COMMAND...: like expect, but ends the script if COMMAND fails, because the rest would be pointless or hang.
+# must WHAT COMMAND...: like expect, but ends the script if COMMAND or an earlier check has failed, because the rest
+# would be pointless or hang.
 must() {
   expect "$@"
   ((failed == 0)) || vm_die 'cannot continue without this'

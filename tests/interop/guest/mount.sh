@@ -99,7 +99,7 @@ mount_captured() {
   stop_capture
 }
 
-# mount_everything: runs the checks of every mount, and stops the server.
+# mount_everything: checks a mount with copies, fio, a restart of the server and repeated mounts; then stops the server.
 mount_everything() {
   must 'mount' mount_ours "$address"
   expect 'the mount uses RDMA and transfers of 1 MiB' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs print the same lines through the kernel's client on rpcrdma-nfsd as on the kernel's server.
+# Programs print the same lines through the kernel's client on rpcrdma-nfsd as on the kernel's server or, where those
+# differ, as on a local file system.
 #   scripts/vm run tests/interop/guest/posix.sh BUILD_FOLDER [GROUP]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 shift

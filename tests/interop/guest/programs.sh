@@ -52,7 +52,7 @@ run_git() {
     git -C second status --porcelain >>"$1" && git -C second ls-files -s | sha256sum >>"$1"
 }
 
-# Two modules of this project are compiled, two files at a time, and linked with a program that uses them.
+# Files of this project are compiled, two at a time, and linked with a program that uses them.
 run_gcc() {
   cp -r "$tests/../transport/wire" "$tests/../transport/base" . && cp -r "$bin/../transport/base/include" base || return
   cat >Makefile <<'END'

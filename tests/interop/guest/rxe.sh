@@ -104,7 +104,7 @@ server_goes() {
   expect 'nothing is lost' cmp /run/piece "$file"
 }
 
-# knfsd_endings URL CLIENT_OPTIONS: ends connections in several ways, and checks that no resources remain.
+# knfsd_endings URL: ends connections in several ways, and checks that no resources remain.
 knfsd_endings() {
   local with_server
   with_server=$(but_never_accepted)

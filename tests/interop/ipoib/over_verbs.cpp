@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Neighbours on RDMA devices: at RPCRDMA_TEST_VERBS_ADDRESS and, if set, RPCRDMA_TEST_CLIENT_ADDRESS.
+// The fabric of the tests of tests/protocol/ipoib: verbs, at RPCRDMA_TEST_VERBS_ADDRESS and, if set,
+// RPCRDMA_TEST_CLIENT_ADDRESS.
 #include <cstdlib>
 #include <sstream>
 

@@ -73,7 +73,7 @@ class Peer : public testing::Test {
     return rpc.rest();
   }
 
-  /// The handle of `numbers`, in XDR.
+  /// Looks up the file `numbers` in the root of the export; returns its handle in XDR.
   Bytes lookup() {
     Bytes arguments(64);
     Writer out(arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starting, draining and ending a server; its options and reports; objects that handlers may keep.
+// Starting, draining and ending a server; its options, statistics and reports; calls back to its clients.
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>

@@ -9,7 +9,8 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-/// Expects that each queue has flushed its work in the order of posting. Tags below 100 belong to the send queue.
+/// Expects that the work of each queue has completed in the order of posting, and none of it after the end. Tags below
+/// 100 belong to the send queue.
 void expect_flushed_in_order(const Node& node) {
   int last_send = -1;
   int last_receive = 99;

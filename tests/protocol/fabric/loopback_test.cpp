@@ -348,7 +348,7 @@ TEST_F(LoopbackTest, UnsignalledWorkHoldsItsSlot) {
   EXPECT_EQ(client_->send(buffer, 1), FabricError::queue_full);
 }
 
-/// Returns the trace of random traffic.
+/// Returns the trace of fixed traffic, whose frames have delays and an order drawn from `seed`.
 std::vector<std::string> traffic(std::uint64_t seed) {
   boost::asio::io_context context;
   LoopbackNetwork network(context, {.seed = seed, .max_delay = 5, .reorder = true});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Links on one fabric, each with a packet device that the test drives.
+// Links, each with a packet device that the test drives.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -18,7 +18,7 @@ namespace rpcrdma::test {
 
 /// Returns a UDP packet. `mark` identifies the packet; its other contents do not matter.
 Bytes ip_packet(const std::string& from, const std::string& to, std::size_t size, std::uint8_t mark = 0);
-/// Describes a packet as "SOURCE > DESTINATION SIZE MARK", an ICMP error as "SOURCE > DESTINATION ICMP TYPE MTU".
+/// Describes a packet as "SOURCE > DESTINATION SIZE MARK", an ICMP error as "SOURCE > DESTINATION ICMP TYPE/CODE MTU".
 std::string describe(Octets packet);
 
 /// A packet device that gives the test's packets to the link, and records the packets that the link writes.

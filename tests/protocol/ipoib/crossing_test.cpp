@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests that cross, on a real fabric. RPCRDMA_TEST_ROUNDS sets the number of crossings.
+// Two hosts request a connection to each other at the same time, on the fabric under test. RPCRDMA_TEST_ROUNDS sets the
+// number of times that a request must be refused.
 #include <cstdlib>
 
 #include "bed.hpp"

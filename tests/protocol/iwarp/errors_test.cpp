@@ -393,8 +393,8 @@ struct Told {
 };
 class Terminates : public IwarpTest, public testing::WithParamInterface<Told> {};
 
-// [5040-5.4-b] the peer sends a Terminate, with the layer and type bits in the order of the RFC or in that of siw.
-// [5040-5.4-d] [5040-5.4-e] Nothing more is sent: waiting work is flushed
+// [5040-5.4-b] the peer sends a Terminate: with the layer and type bits in the order of the RFC or in that of siw, or
+// malformed. [5040-5.4-d] [5040-5.4-e] Nothing more is sent: waiting work is flushed
 TEST_P(Terminates, FromThePeer) {
   serve();
   post_receive(10, 1);

@@ -231,7 +231,7 @@ TEST_F(PeerToPeer, Write) {
   EXPECT_TRUE(first.payload.empty());
 }
 
-// The Write precedes work that the user posts as soon as the connection is established.
+// The ready-to-receive Write precedes work that the user posts as soon as the connection is established.
 TEST_F(PeerToPeer, WriteBeforeAnythingElse) {
   agree("c010c010");
   ASSERT_TRUE(until([&] { return node().established(); }));

@@ -113,7 +113,7 @@ TEST_F(Stream, FramesFitTheSegmentsOfThePath) {
   EXPECT_EQ(received, 10000u);
 }
 
-// Quiescing a queue pair ends the connection in an orderly way if no work is outstanding.
+// Quiescing a queue pair ends the connection in an orderly way if only Receives are outstanding.
 TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   serve();
   peer_.send(write(0, 0, {}));
@@ -127,8 +127,8 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   EXPECT_FALSE(peer_.was_reset());
 }
 
-// After a quiesce the socket is closed as soon as the peer has acknowledged all bytes, even if the peer does not close
-// its side.
+// After the quiesce of an idle connection the socket is closed as soon as the peer has acknowledged all bytes, even if
+// the peer does not close its side.
 TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   fabric::IwarpOptions options;
@@ -340,7 +340,7 @@ TEST_F(Stream, SendBehindARead) {
   EXPECT_TRUE(until([&] { return node().tags() == std::vector<int>{1, 2}; }));
 }
 
-// [5040-8.1.1-c] each sink has an STag of its own, and the STags are not consecutive
+// [5040-8.1.1-c] each sink has an STag of its own, and the distance from one STag to the next varies
 TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   connect();
   for (int i = 0; i < 3; ++i) ASSERT_FALSE(node().read(memory().part(0, 10), {7, 10, 0}, i));

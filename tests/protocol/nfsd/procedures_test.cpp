@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Passes a handle of each kind of object to each procedure that takes a handle. The table of expected statuses is the
-// same for all back ends.
+// Passes a handle of each kind of object except devices, and of a removed file, to each procedure that takes a handle.
+// The table of expected statuses is the same for all back ends.
 #include "served.hpp"
 
 namespace rpcrdma::nfsd {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A custom service for tests: its calls have more eligible items than NFSv3, and some are not idempotent.
+// A custom service for tests: some of its calls have more eligible items than those of NFSv3, and some are not
+// idempotent.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/boolean.hpp"
 #include "rpcrdma/xdr/bulk.hpp"

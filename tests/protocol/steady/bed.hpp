@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A client and a server of the service on the iwarp fabric. They share one event loop, so that the costs of both are
-// counted.
+// A client and a server of the service in service.hpp, on the iwarp fabric. They share one event loop, so that the
+// costs of both are counted.
 #include <gtest/gtest.h>
 
 #include <vector>

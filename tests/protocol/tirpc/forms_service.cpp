@@ -33,7 +33,7 @@ int listening_socket(std::uint16_t& port) {
   return fd;
 }
 
-/// Encodes a blob, then fails; releases it like any routine.
+/// Encodes a blob, then fails. XDR_FREE succeeds, and frees nothing.
 bool_t xdr_half(XDR* xdrs, blob* value) { return xdrs->x_op == XDR_FREE || (xdr_blob(xdrs, value) && false); }
 
 void fail_half_way(SVCXPRT* transport) {

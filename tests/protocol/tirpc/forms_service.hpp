@@ -59,7 +59,7 @@ ClientPtr rdma_client(const FormsServer& server, rpcprog_t program = FORMS_PROG,
 
 /// In this program the results of FORMS_PRODUCE are eligible for direct data placement.
 constexpr rpcprog_t kEligible = FORMS_PROG + 100;
-/// In the same program: a procedure whose results fail to encode near their end.
+/// A procedure of the program kEligible whose results fail to encode near their end.
 constexpr rpcproc_t kFailHalfWay = 98;
 extern "C" bool_t xdr_eligible_blob(XDR* xdrs, blob* value);
 

@@ -159,7 +159,8 @@ TEST_F(Handle, RepliesUpToTheLimit) {
   EXPECT_EQ(null_call(client.get()), RPC_SUCCESS);
 }
 
-/// An AUTH that an application supplies: sends AUTH_NONE, wraps arguments and results, and can be refreshed once.
+/// An AUTH that an application supplies. Sends an unknown flavor until it is refreshed, then AUTH_NONE. It can be
+/// refreshed once. Wraps arguments and results.
 struct OwnAuth {
   static constexpr std::uint32_t kSecret = 0x5ec1e7;
   AUTH auth{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The server requests smaller or larger receives from a hand-made client. The client answers late or not at all, or
-// answers that the change is pending. Some updates of the server cross requests of the client. One test has a server
-// that is short of memory and offers smaller receives.
+// answers that the change is pending. One client makes requests itself, and cancels one before the server has sent the
+// update for an earlier one. One server is short of memory and offers smaller receives.
 #include <gtest/gtest.h>
 
 #include "hostile_client.hpp"
@@ -276,7 +276,7 @@ TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(to_hex(content()), "ffffff010000000c72706372646d61310000100000000000")
       << "an offer of receives of 4096 bytes";
   peer.send(words({xid, 2, 8, 4, 2}));
-  // The server checks again, and sends the characteristic to another client, whose receives are larger now.
+  // The server checks again, and sends the characteristic to another client, which has requested larger receives.
   transport::CharacteristicsExchange& other = others.front()->exchange();
   other.async_request({.receive_buffer_size = 8192}, [](error_code why, ChangeOutcome of) {
     EXPECT_FALSE(why);

@@ -226,7 +226,7 @@ class Relay {
   std::vector<std::weak_ptr<Pair>> pairs_;
 };
 
-// A similar load over real sockets; a relay cuts the connections.
+// run_characteristics_load() over real sockets; a relay cuts the connections.
 TEST(CharacteristicsSoak, OverIwarp) {
   asio::io_context context;
   fabric::IwarpOptions options;

@@ -373,7 +373,7 @@ TEST_F(Exchanges, BackwardSupport) {
   EXPECT_FALSE(good.status) << good.status.message();
 }
 
-// [xchar-3.3-c] a client whose reverse service accepts chunks: reverse calls of every form
+// [xchar-3.3-c] reverse calls with chunks succeed only if the client's reverse service accepts chunks
 TEST_F(Exchanges, ReverseCallsWithChunks) {
   for (const std::uint32_t budget : {0u, 1u << 20}) {
     start();
@@ -477,7 +477,8 @@ TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   }
 }
 
-// While there are no calls, the receives shrink to the first size: empty requests consume the larger receives.
+// While there are no calls, the server's receives shrink to the first size: the client sends empty requests, which use
+// up the larger receives.
 TEST_F(Exchanges, ShrinkWhenIdle) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;
@@ -504,7 +505,7 @@ TEST_F(Exchanges, ShrinkWhenMemoryIsShort) {
   options.client.connection.characteristics.adaptive = true;
   options.client.connection.credits = options.server.connection.credits = 8;
   options.server_memory.max_octets = 8u << 20;
-  options.server.idle_grace = std::chrono::milliseconds(20);  // interval of the server's checks
+  options.server.idle_grace = std::chrono::milliseconds(20);  // shortens the interval of the server's checks
   start(options);
   for (int i = 0; i < 1000 && client().peer.receive_buffer_size == 4096; ++i) calls(8, large_call());
   ASSERT_EQ(client().peer.receive_buffer_size, 16384u);

@@ -51,7 +51,7 @@ class Faults : public testing::Test {
     EXPECT_EQ(sides.handler.complaint, "");
     return good;
   }
-  /// Expects that no window is bound and that all pool memory is free.
+  /// Expects that no window of the client is bound. Destroys both sides, and expects that all pool memory is free.
   void expect_nothing_left(BothSides& sides) {
     ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
     EXPECT_EQ(sides.client_fabric->bound_windows(), 0u);

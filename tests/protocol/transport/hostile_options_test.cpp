@@ -22,8 +22,8 @@ Bytes smaller_receives(std::uint32_t size) {
   return option(22, kUpdate, {0xffffff01, 12, 0x72706372, 0x646d6131, size, 0});
 }
 
-/// Returns UPD_XCHAR with other characteristics that use the same code: with another length, with another name, without
-/// a value.
+/// Returns UPD_XCHAR messages that use the code of smaller_receives() for another characteristic: with another length,
+/// with another name, without a value.
 std::vector<Bytes> other_experiments() {
   return {option(22, kUpdate, {0xffffff01, 4, 8192, 0}), option(22, kUpdate, {0xffffff01, 12, 0, 0, 8192, 0}),
           option(22, kUpdate, {0xffffff01, 16, 0x72706372, 0x646d6131, 8192, 0, 0}),
@@ -285,7 +285,7 @@ class HostileServer : public testing::Test {
     run_ready(sides.context);
     EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active);
   }
-  /// The client makes a call of `size` bytes; returns whether the call has no chunks.
+  /// The client makes a call with a body of `size` bytes; returns whether the call has no chunks.
   bool sends_inline(std::uint32_t size) {
     Shape shape;
     shape.call_body = size;
@@ -378,7 +378,7 @@ TEST_F(HostileServer, ARequestBeforeTheFirstReply) {
   EXPECT_FALSE(now.own.requester_remote_invalidation) << "the second change was done and announced";
 }
 
-// [xchar-4.1-e] a client uses one credit; the server grants more, and ignores INIT_XCHAR
+// [xchar-4.1-e] a client that uses one credit sends no INIT_XCHAR, although the server grants more credits
 TEST_F(HostileServer, OneCreditWithoutTheExtension) {
   transport::ClientOptions options = two().client;
   options.connection.credits = 1;
@@ -619,7 +619,7 @@ TEST_F(HostileServer, TruncatedVectors) {
   call();
 }
 
-// A client answers these messages although it serves no reverse calls.
+// A client answers optional messages although it serves no reverse calls.
 TEST_F(HostileServer, OptionsAtAPlainClient) {
   begin();
   for (const auto& [message, expected] : std::vector<std::pair<Bytes, std::string>>{

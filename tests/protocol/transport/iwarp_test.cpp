@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same calls over the userspace iWARP fabric, with real sockets, and with a server of several threads.
+// Calls over the userspace iWARP fabric, with real sockets. In some tests the server has several threads.
 #include <gtest/gtest.h>
 
 #include <boost/asio/executor_work_guard.hpp>

@@ -118,7 +118,7 @@ TEST(Subjects, LinesOfACallHaveItsXid) {
   ASSERT_EQ(answered.size(), 1u) << logged.server->all();
   EXPECT_EQ(answered[0].find("conn=" + std::to_string(logged.number()) + " peer="), 0u) << answered[0];
   EXPECT_NE(answered[0].find(" xid=00001a2b: "), std::string::npos) << answered[0];
-  // A message that is too short has no XID; the log must not show the XID of the previous header.
+  // The line about a message that is too short shows no XID, not even that of the previous message.
   peer.send(words({0x77}));
   ASSERT_TRUE(sides.wait([&] { return logged.server->with("message discarded").size() == 1; }));
   EXPECT_EQ(logged.server->with("message discarded")[0].find("xid="), std::string::npos);
@@ -150,7 +150,7 @@ TEST(Subjects, AClientLogsCallsThatItSendsAgain) {
   LoggedSides logged;
   BothSides& sides = *logged.sides;
   const auto first = sides.make({});
-  ASSERT_TRUE(sides.run(*first));  // grants more than one credit
+  ASSERT_TRUE(sides.run(*first));  // its reply grants more than one credit
   transport::IncomingCall* held = nullptr;
   sides.handler.intercept = [&](transport::IncomingCall& call) {
     if (held != nullptr) return false;

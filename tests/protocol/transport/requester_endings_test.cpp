@@ -137,8 +137,8 @@ TEST_F(RequesterTest, CancelReleasesMemoryBeforeTheReply) {
   EXPECT_EQ(pool.counters().lent, lent);
 }
 
-// On this fabric a handle must not be invalidated twice, so a cancellation ends the connection. The next call makes a
-// new one.
+// On this fabric a window that the peer may still invalidate must not be invalidated locally, so a cancellation ends
+// the connection. The next call makes a new one.
 TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   capabilities.late_invalidation = false;

@@ -265,7 +265,7 @@ TEST_F(RequesterTest, UnusedWriteChunksInBothForms) {
   }
 }
 
-// RDMA_NOMSG with data in Write chunks is accepted, as is RDMA_MSG with data in the Reply chunk.
+// An RDMA_NOMSG reply with data in a Write chunk and in the Reply chunk is accepted.
 TEST_F(RequesterTest, WriteChunkAndReplyChunkTogether) {
   start();
   Shape shape;

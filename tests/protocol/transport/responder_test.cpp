@@ -74,8 +74,8 @@ TEST_F(ResponderTest, NotAnswered) {
   expect_alive();
 }
 
-// [8166-4.5-c] a malformed message may be a reply to a reverse call, so it receives no answer. The client could take
-// an answer for the reply to its own call of the same XID.
+// [8166-4.5-c] a malformed message with the XID of a reverse call may be its reply, so it receives no answer. The
+// client could take an answer for the reply to its own call of the same XID.
 TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
   start();
   std::shared_ptr<transport::ReverseRequester> reverse;
@@ -122,7 +122,7 @@ TEST_F(ResponderTest, RepliesThatCannotBeSent) {
   expect_alive();
 }
 
-// [8166-4.5.4-b] a reply for which there is no memory ends the connection as well
+// [8166-4.5.4-b] a reply for which there is no memory ends the connection
 TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
   start();
   handler.intercept = [&](transport::IncomingCall& call) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decodes and encodes whole frames with the code of the programs: RPC-over-RDMA header, RPC header, NFSv3 arguments and
-// results.
+// Decodes whole frames with the code of the programs: RPC-over-RDMA header, RPC header, NFSv3 arguments and results.
+// Encodes all but the RPC-over-RDMA header again.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ namespace {
 using test::Bytes;
 using test::ExactCopy;
 
-/// A vector after its chunks have been transferred: the reduced stream, and the contents of the chunks.
+/// A test vector after its chunks have been transferred: the reduced stream, and the contents of the chunks.
 class Message {
  public:
   explicit Message(const std::string& name) {
@@ -59,7 +59,7 @@ class Message {
   Payload payload_;
 };
 
-/// Decodes an RPC call header or reply header.
+/// An RPC call header or reply header.
 struct AnyHeader {
   bool decode(xdr::Decoder& in, bool is_call) {
     if (is_call) return rpc::decode(in, call) == rpc::CallCheck::ok;

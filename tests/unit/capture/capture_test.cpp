@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files of a capture; frames are dropped when the disk is slower than the connections.
+// Captures: their options and files, and disks that are slow, never answer or fail.
 #include "rpcrdma/capture/capture.hpp"
 
 #include <fcntl.h>
@@ -218,7 +218,7 @@ TEST_F(CaptureTest, RingOfFiles) {
   EXPECT_EQ(capture_->counts().dropped, 0u);
 }
 
-/// A FIFO that the test does not read stands for a disk that does not respond.
+/// A FIFO that the test does not read at first stands for a disk that does not respond.
 TEST_F(CaptureTest, SlowDiskDropsFramesAndDelaysNoWork) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   const Fd reader(::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLengthField = 2, kSendHeader = 18, kMpaHeader = 20;
 
-/// Returns the payload of the Send in a vector.
+/// The RPC-over-RDMA message in the Send `name` of stack.hex.
 Bytes message_of(const std::string& name) {
   const Bytes frame = test::load_vectors("stack.hex").at(name);
   const std::size_t ulpdu = std::to_integer<std::size_t>(frame[0]) << 8 | std::to_integer<std::size_t>(frame[1]);
@@ -61,7 +61,7 @@ TEST(Codec, ReplyWithAttributes) {
 
 TEST(Codec, CallWithAReadChunk) {
   Bytes call = nfs_call(0xa0000002, nfs::kWrite, nfs::write_args_head(handle(), 0, 5));
-  // In the vector, the file offset is 0 and `stable` is FILE_SYNC.
+  // write_call_readchunk writes at the file offset 0, with `stable` FILE_SYNC.
   RdmaHeader header{.xid = 0xa0000002};
   header.lists.reads = {{static_cast<std::uint32_t>(call.size()), {0x1234, 5, 0x7f0000001000}}};
   EXPECT_EQ(joined(encode(header), call), message_of("write_call_readchunk"));

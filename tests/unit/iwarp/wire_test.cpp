@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The iWARP codecs, tested with whole frames that an independent dissector has decoded.
+// Tests of the iWARP codecs, in part with whole frames that an independent dissector has decoded.
 #include <gtest/gtest.h>
 
 #include "support/hex.hpp"

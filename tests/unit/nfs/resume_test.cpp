@@ -228,7 +228,7 @@ class Resume : public testing::Test {
   std::string content_;
   std::string stored_;
   Attributes there_;
-  std::vector<std::uint64_t> uncommitted_;  // the strides written since the last COMMIT
+  std::vector<std::uint64_t> uncommitted_;  // for each unstable WRITE since the last COMMIT, the number of its stride
   std::uint64_t breaks_at_ = UINT64_MAX;
   std::function<void()> in_between_;  // runs once, in the next READ or WRITE
   std::function<void()> on_restart_;  // runs once: when an upload marks its target, or in a GETATTR of a download

@@ -96,7 +96,8 @@ TEST_P(Durability, NewNamesSynchronizeTheirDirectory) {
   const Fd here(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool in_order = commits_in_order(here.get());
   const std::multiset<std::uint64_t> root{number(root_)};
-  // Each change must flush the root, and also the new object unless the file system's journal commits the two in order.
+  // What a change must flush: the root, and also the object of this name unless the file system's journal commits the
+  // two in order.
   const auto with = [&](std::string_view name) {
     std::multiset<std::uint64_t> both = root;
     if (!in_order) both.insert(number(fs_->lookup(caller_, root_, name).node));

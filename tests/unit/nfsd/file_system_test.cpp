@@ -13,7 +13,7 @@ std::string name_of(Kind kind) {
 }
 
 std::unique_ptr<FileSystem> FileSystemTest::make() {
-  fs_.reset();  // closes the file of remembered places
+  fs_.reset();  // closes the hint file, if there is one, before the new file system opens it
   if (GetParam() == Kind::memory) return make_memory_file_system(pages_);
   PosixOptions options;
   options.root = directory_.path();
@@ -30,7 +30,7 @@ void FileSystemTest::SetUp() {
   caller_.uid = 1234;
   caller_.gid = 4321;
   caller_.groups = {77};
-  caller_.sync = false;  // only the durability tests need synchronous changes
+  caller_.sync = false;  // few tests need synchronous changes
 }
 
 NodeKey FileSystemTest::create(const NodeKey& directory, std::string_view name, std::string_view content) {

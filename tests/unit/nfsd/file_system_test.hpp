@@ -50,7 +50,7 @@ class FileSystemTest : public ::testing::TestWithParam<Kind> {
   std::unique_ptr<FileSystem> make();
   bool is_posix() const { return GetParam() != Kind::memory; }
 
-  // Common operations; the test fails if one does not succeed.
+  // Common operations. The test fails if one other than lookup() does not succeed.
   NodeKey create(const NodeKey& directory, std::string_view name, std::string_view content = {});
   NodeKey mkdir(const NodeKey& directory, std::string_view name);
   Status lookup(const NodeKey& directory, std::string_view name);

@@ -164,8 +164,8 @@ std::string content(FileSystem& fs, const NodeKey& directory) {
   return status == Status::ok ? name : "status " + std::to_string(static_cast<int>(status));
 }
 
-// Two directories are made within one tick of the kernel's clock, so they have the same birth time. Then they exchange
-// their names.
+// Two directories are made within one tick of the kernel's clock, so they have the same birth time. Then the first is
+// renamed, and the second takes its name.
 TEST(OnAnOverlay, ADirectoryWithAnotherNumberIsStaleOrItself) {
   on_overlay([](const Overlay& overlay) {
     const auto fs = overlay.serve();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the verbs plug-in is searched for and refused. No folder in these tests contains a plug-in that can be loaded.
+// How the verbs plug-in is searched for and refused. No folder in these tests contains a plug-in of this build.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The proxy's parser, with the vectors of tests/data/stack.hex, whole, truncated and corrupted.
+// The proxy's parser and its changes of frames, with the vectors of tests/data/stack.hex, whole, truncated and
+// corrupted.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The typed client and server allocate nothing in the steady state, and detect malformed replies.
+// The typed client and server allocate nothing in the steady state. The client detects malformed replies.
 #include <gtest/gtest.h>
 
 #include <boost/asio/post.hpp>

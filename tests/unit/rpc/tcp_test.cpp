@@ -325,8 +325,8 @@ asio::awaitable<void> connect_slow(TcpBed& bed, asio::ip::tcp::socket& socket) {
   co_await socket.async_connect(server, asio::use_awaitable);
 }
 
-/// Sends `count` READs with the XIDs from 0 on. May stop in the middle: the server stops reading calls while the client
-/// does not read replies.
+/// Sends `count` READs with the XIDs from 0 on. Waits while the server reads no calls because the client reads no
+/// replies; returns early if the connection ends.
 asio::awaitable<void> send_reads(asio::ip::tcp::socket& socket, std::uint32_t count) {
   test::Bytes calls;
   for (std::uint32_t xid = 0; xid < count; ++xid) {

@@ -36,7 +36,8 @@ using testing::HasSubstr;
 
 constexpr int kFailedToEnter = 99;
 
-/// Enters the sandbox in a child process that then exits with the result of `body`; returns the child's wait status.
+/// Enters the sandbox in a child process that then exits with the result of `body`, or with kFailedToEnter. Returns the
+/// child's wait status.
 int status_of(SandboxMode mode, const SandboxNeeds& needs, const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -183,7 +183,7 @@ TEST_F(SendSideTest, AProbeIsAnEmptyWriteThatReports) {
   EXPECT_EQ(retire(8).size(), 5u);
   EXPECT_FALSE(queue_.probing());
   EXPECT_TRUE(queue_.empty());
-  // The probe has released its own slot, so as many slots are free as before.
+  // The probe has released its own slot, so eight Sends fit again.
   for (int i = 0; i < 8; ++i) {
     ASSERT_FALSE(queue_.full());
     send(nullptr);
@@ -262,7 +262,8 @@ TEST_F(SendSideTest, RefusedWorkIsFlushedLater) {
   EXPECT_TRUE(queue_.empty());
 }
 
-// The device reports a Send before the RDMA Read posted before it. The Send's completion waits, and keeps its status.
+// The device reports a work request before one that was posted earlier. Its completion waits for the earlier one, and
+// keeps its status.
 TEST_F(SendSideTest, OvertakingWorkWaitsForItsTurn) {
   queue_ = SendSide({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true});
   for (int i = 0; i < 3; ++i) send(nullptr);

@@ -34,7 +34,7 @@ TEST(Header, MinimalMessage) {
   EXPECT_TRUE(header.chunks.empty());
 }
 
-// [8166-4.5-a] a message of fewer than 28 bytes is discarded
+// [8166-4.5-a] a message of fewer than 28 bytes that is no RDMA_ERROR is discarded
 TEST(Header, ShortMessagesAreDiscarded) {
   const Bytes octets = from_hex("0000000a 00000007 00000020 00000009 00000000 00000000 00000000");
   for (std::size_t size = 0; size < octets.size(); ++size) {

@@ -75,7 +75,7 @@ void plan_reads(const CallShape& shape, CallPlan& out) {
   }
 }
 
-/// The number of bytes of the Payload stream that are sent inline after the header.
+/// The number of bytes of the Payload stream without the reduced items.
 std::uint64_t stream_size(const Payload& payload, const ItemFlags& reduced) noexcept {
   std::uint64_t sum = payload.reduced_length();
   for (std::size_t i = 0; i < payload.items.size(); ++i)

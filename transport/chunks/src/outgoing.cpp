@@ -7,7 +7,8 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The first bytes of the send buffer: four zeros for pads, then room for a header with a few segments.
+/// The send buffer begins with kZeros zeros for pads. The payload begins at kHeaderRoom: a header with a few segments
+/// fits between the two.
 constexpr std::uint32_t kZeros = 4;
 constexpr std::uint32_t kHeaderRoom = 128;
 constexpr std::uint32_t kFirstGrowth = 16384;

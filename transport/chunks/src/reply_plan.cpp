@@ -9,7 +9,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Copies the Write list. Item i of the payload belongs to Write chunk i.
+/// Copies the Write list, with the lengths that the reply uses. Item i of the payload belongs to Write chunk i.
 error_code fill_write_list(const Payload& payload, const wire::ChunkLists& offered, ReplyPlan& out) {
   out.reduced.assign(payload.items.size(), false);
   wire::ChunkLists& chunks = out.header.chunks;

@@ -19,10 +19,10 @@ namespace {
 /// A server posts at most this many receives for calls before it knows how many credits the client requests
 /// [8166-3.3.3-e].
 constexpr std::uint32_t kFirstReceives = 4;
-/// The maximum number of outstanding RDMA_ERROR messages, in addition to replies.
+/// The send credits for RDMA_ERROR messages, in addition to one for the reply to each call.
 constexpr std::uint32_t kErrorSends = 16;
 
-/// The credits for the calls that a `sender` sends: the calls of the forward direction if this side is a `sender`.
+/// The credits for the calls that this side sends (Role::client) or answers (Role::server).
 std::uint32_t credits_of(const ConnectionSetup& setup, Role sender) noexcept {
   return setup.role == sender ? setup.options.credits : setup.options.reverse_credits;
 }
@@ -192,7 +192,7 @@ void Connection::fall_back() noexcept {
 }
 
 std::uint32_t Connection::max_call() const noexcept {
-  // [v2-5-b] the server may support version one only
+  // [v2-5-b] until the version is settled, the server may support version one only
   return version_settled_ ? thresholds_.send : std::min(thresholds_.send, wire::kMinThreshold);
 }
 

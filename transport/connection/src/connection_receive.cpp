@@ -2,8 +2,8 @@
 // Operation. A received message is decoded once. It is passed to the user as a call, a reply (RFC 8167 section 2) or an
 // error; Control processes optional messages.
 // Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
-// Errors. A failed receive was flushed: on_disconnected() reports the end. A message longer than its receive buffer
-// aborts the connection.
+// Errors. After a failed receive the connection ends, and on_disconnected() reports the end. A message longer than its
+// receive buffer aborts the connection.
 #include "control.hpp"
 
 namespace rpcrdma::transport {

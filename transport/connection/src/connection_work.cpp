@@ -97,7 +97,7 @@ error_code Connection::post_read(BufferRef sink, std::uint32_t handle, std::uint
     ++traffic_.reads;
     traffic_.read_bytes += sink.size;
   }
-  // With locked_memory only the call fails; the connection stays.
+  // With locked_memory only this Read fails; the connection stays.
   return status == fabric::FabricError::locked_memory ? status : posted(status, context);
 }
 

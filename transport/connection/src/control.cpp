@@ -156,7 +156,7 @@ void Control::pump() {
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {
-    // If an earlier request ended before it was sent, replies that were planned before it may still wait to be posted.
+    // If an earlier request ended unsent, the replies that were planned before that request are posted first.
     if (!prepared_ && !connection_.old_plans_posted()) return false;
     prepare_request();
     // [xchar-3.1-d] replies that were planned with the larger limit are posted first

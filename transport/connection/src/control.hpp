@@ -18,11 +18,11 @@ namespace rpcrdma::transport {
 /// Sends and answers the optional messages of a connection of version two, and exchanges characteristics. A Connection
 /// owns its Control.
 ///
-/// INIT_XCHAR and UPD_XCHAR have no answer. One that this side has sent is `unproven` until a later message of the peer
-/// shows that it has arrived. At most one message is unproven, and at most one request awaits its answer: before an
-/// update that would follow an unproven message, this side sends an empty REQ_XCHAR and awaits the answer. So the peer
-/// needs two Receives for this side's messages, and two for the answers to its own messages: kReceives, in addition to
-/// the Receives that credits count.
+/// INIT_XCHAR and UPD_XCHAR have no answer. One that this side has sent is `unproven` until it is refused, or a later
+/// request is known to have arrived. At most one message is unproven, and at most one request awaits its answer: before
+/// an update that would follow an unproven message, this side sends an empty REQ_XCHAR and awaits the answer. So the
+/// peer needs two Receives for this side's messages, and two for the answers to its own messages: kReceives, in
+/// addition to the Receives that credits count.
 ///
 /// A request is `overdue` if its deadline has passed without an answer; its handler, if any, has run. The next message
 /// may follow when the late answer arrives, or when the peer has sent so many calls or replies that it must have
@@ -50,7 +50,8 @@ class Control final : public CharacteristicsExchange {
   void offer_smaller_receives();
   /// Takes an RDMA_ERROR that answers an optional message of this side. Returns false for any other RDMA_ERROR.
   bool on_error(const wire::Header& header);
-  /// To be called for a call of the reverse direction, which shows the support of the peer.
+  /// To be called on the client for a reverse call. Unless the server has announced whether it supports reverse calls,
+  /// records that it does.
   void on_reverse_call(bool has_chunks) noexcept;
   /// To be called for a call of this side. `size`: the number of bytes that the call would have without chunks.
   void on_own_call(std::uint64_t size);
@@ -98,7 +99,7 @@ class Control final : public CharacteristicsExchange {
   };
   enum Id : std::uint8_t { kReceiveSize, kInvalidation, kBackward, kIds };
 
-  // Defined in control.cpp:
+  // Defined in control.cpp, but take() in control_peer.cpp:
   void announce(bool known);
   bool post(wire::Header& header);
   template <class Option>
@@ -114,7 +115,7 @@ class Control final : public CharacteristicsExchange {
   SendSlot* idle_slot() noexcept;
   bool take(ExchangeEvent event, std::uint32_t xid);
 
-  // Defined in control_peer.cpp:
+  // Defined in control_peer.cpp, but on_response() in control_requests.cpp:
   void on_init(const wire::Header& header);
   void on_request(const wire::Header& header);
   void on_response(const wire::Header& header);
@@ -139,7 +140,7 @@ class Control final : public CharacteristicsExchange {
   void on_deadline();
   void note_progress(const wire::Header& header);
 
-  // Defined in control_policy.cpp:
+  // Defined in control_policy.cpp, but own_value() in control.cpp:
   void on_offer(std::uint32_t size);
   void take_offer();
   bool may_shrink() const noexcept;
@@ -163,8 +164,9 @@ class Control final : public CharacteristicsExchange {
   std::optional<std::uint32_t> init_xid_;  // the XID of INIT_XCHAR, until INIT_XCHAR is known to have arrived
   bool unproven_ = false;                  // it is unknown whether the last INIT_XCHAR or UPD_XCHAR has arrived
   bool held_ = false;
-  std::optional<std::uint32_t> request_xid_;  // the XID of a request neither answered nor known to have arrived
-  bool fence_ = false;                        // the request in transit is empty
+  // The XID of the request in transit: it is unanswered and, after its deadline, not known to have arrived.
+  std::optional<std::uint32_t> request_xid_;
+  bool fence_ = false;  // the request in transit is empty
   std::chrono::steady_clock::time_point fence_deadline_;
   bool overdue_ = false;        // the deadline of the request in transit has passed without an answer
   std::uint32_t progress_ = 0;  // calls or replies received from the peer since the request in transit was sent

@@ -3,8 +3,7 @@
 // whether this side accepts it.
 // Ownership. Only the values of a message are kept.
 // Errors. A malformed option is answered by RDMA2_ERR_BAD_HEADER [xchar-2.1-b], an unknown or unsupported option by
-// RDMA2_ERR_INVAL_OPTION [v2-3.1-a]. A response that matches no request is ignored. A malformed response ends its
-// request with bad_reply.
+// RDMA2_ERR_INVAL_OPTION [v2-3.1-a]. Errors in responses: see control_requests.cpp.
 #include <algorithm>
 #include <array>
 
@@ -44,8 +43,7 @@ void Control::on_init(const wire::Header& header) {
   if (!take(ExchangeEvent::init, header.xid)) return;
   held_ = false;                                                  // the peer has receives for optional messages
   for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown characteristics are ignored
-  // The limit of this side's Sends before any request counts as the first size: the policy never asks for a smaller
-  // one.
+  // No request has changed the limit of this side's Sends yet: it is the least size for which the policy ever asks.
   growth_ = InlineGrowth(connection_.thresholds_.send, std::min(options_.max_send_size, wire::kMaxThreshold));
   watch_idleness();
   static constexpr std::array kReverseCalls{"unknown", "none", "without chunks", "all"};

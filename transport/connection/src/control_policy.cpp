@@ -45,7 +45,7 @@ void Control::shrink(std::uint32_t size, const char* why, std::uint64_t& counter
   ask_for(size, why, counter);
 }
 
-/// Runs the idle timer while the peer's receives are larger than at first.
+/// Runs the idle timer as long as may_shrink() is true.
 void Control::watch_idleness() {
   if (watching_ || !may_shrink()) return;
   watching_ = true;

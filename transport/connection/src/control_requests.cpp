@@ -3,7 +3,9 @@
 // side asks for smaller receives, it limits its own Sends to the new size.
 // Ownership. A request keeps its handler until the peer has answered, the deadline has passed or the connection has
 // ended.
-// Errors. If the peer does not support REQ_XCHAR, every request counts as rejected [xchar-3-b].
+// Errors. If the peer does not support REQ_XCHAR, every request counts as rejected [xchar-3-b]. In an active
+// exchange, a response that matches no request is ignored. A malformed response ends its request with bad_reply, unless
+// the request has timed out.
 #include <algorithm>
 
 #include "control.hpp"

@@ -21,7 +21,7 @@ class RequesterCore;
 ///               answered and over
 ///
 ///     idle -> on_wire -> ending -> idle | draining | orphan;  orphan -> idle | draining;  draining -> idle
-///     Loss of the connection: any -> idle.
+///     Loss of the connection: any -> idle, but `ending` only by complete().
 class CallSlot {
  public:
   enum class State : std::uint8_t { idle, on_wire, ending, orphan, draining };
@@ -58,16 +58,16 @@ class CallSlot {
   /// To be called when the server does not support the version of the call. The call is sent again once its memory is
   /// no longer exposed.
   void answer_version_refused();
-  /// Ends the call without a reply. If its end must wait for the peer, limits that wait. The credit stays in use until
-  /// a reply arrives.
+  /// Ends a call that is on the wire without a reply; its credit stays in use until a reply arrives. A call that is
+  /// ending already keeps its outcome, but is not sent again. If the end must wait for the peer, limits that wait.
   void give_up(error_code status);
   /// To be called when the reply of an orphan has arrived, or the reply of a call that is ending by give_up().
   void answer_late();
   /// To be called when the connection has ended, and with it every exposure. Returns the call if it was on the wire,
   /// for the caller to send again or to end. A call that is ending remains in the slot, for complete().
   Call* lost();
-  /// If the call is in the state `ending` and waits for no invalidation: runs done() or, after
-  /// answer_version_refused(), queues the call again.
+  /// If the call is in the state `ending` and waits for no invalidation: runs done(). After answer_version_refused(),
+  /// queues the call again instead, unless it has been given up since.
   void complete();
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One function encodes a call into a send buffer, plans it, exposes its memory, and sends it. If a call
-// and its longest reply fit inline, the call needs neither windows nor an allocation.
+// Operation. begin() encodes a call into a send buffer, plans it, exposes its memory, and sends it. If a call and its
+// longest reply fit inline, the call needs no windows.
 // Ownership. The slot holds buffers, windows and send credits until the call is over.
 // Errors. A shortage is reported as Start::wait, and RequesterCore retries. A call that cannot be sent fails at once
-// [8166-4.5.4-c]. If the connection refuses work, the call counts as sent and waits for the end of the connection.
+// [8166-4.5.4-c]. If the connection is at fault, the call counts as sent and waits for the end of the connection.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
 #include "rpcrdma/base/probe.hpp"
@@ -69,7 +69,7 @@ CallSlot::Start CallSlot::build(Call& call) {
   if (!status_ && !may_use_chunks && !plan_.header.chunks.empty())
     status_ = plan_.header.chunks.reads.empty() ? TransportError::reply_too_long : TransportError::call_too_long;
   if (status_) return Start::failed;
-  // [8167-5.1-a] [v2-4.2.2-c] the version is the same in both directions
+  // [8167-5.1-a] [v2-4.2.2-c] the header already has the version of the connection, which both directions use
   plan_.header.xid = xid_;
   plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a] a call carries the requested credits
   return expose();

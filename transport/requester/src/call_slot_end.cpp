@@ -67,7 +67,7 @@ bool CallSlot::invalidate_windows() {
     return true;
   }
   Requester::Counters& counters = core_.mutable_counters();
-  // [8797-4.1-d] the peer has invalidated these windows
+  // [8797-4.1-d] the peer has invalidated the windows that are not bound any more
   if (answered_) counters.remote_invalidations += plan_bound_ - bound;
   counters.local_invalidations += bound;
   for (fabric::Window* window : windows_) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Connects when a call waits. After a loss or a failed attempt, connects again, with backoff, while calls
-// wait or a reverse service exists. State that belongs to a connection (thresholds, R flag, credits) starts anew.
+// Operation. Connects when a call waits, and at connect(). After a loss or a failed attempt, connects again, with
+// backoff, while calls wait or a reverse service exists. State that belongs to a connection (thresholds, R flag,
+// credits) starts anew.
 // Ownership. There is one connection at a time; the requester outlives it.
 // Errors. last_error() tells why the last attempt failed or the last connection ended. Calls wait for a connection
-// until their deadlines, unless the fabric cannot reach addresses of this kind: then they fail at once.
+// until their deadlines. But if Connection::connect() itself fails with Condition::give_up, for example because the
+// fabric cannot reach addresses of this kind, they fail at once.
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -145,8 +147,8 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   if (connection) connection->log_end(why);
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   if (connection && connection->lacks_version_two()) offer_after_ = std::chrono::steady_clock::now() + version_memory_;
-  // The backoff starts anew only after a reply, so that a server that accepts and closes at once is retried as slowly
-  // as a server that rejects.
+  // The backoff starts anew only after an answer to a call, so that a server that accepts and closes at once is retried
+  // as slowly as a server that rejects.
   if (core_.proven()) backoff_.reset();
   state_ = State::idle;
   if (call_sink_ != nullptr) call_sink_->on_lost();

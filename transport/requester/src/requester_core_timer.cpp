@@ -12,7 +12,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Deadlines closer together than this are checked together.
+/// After it has fired, the timer is set for at least this time, so that deadlines close together are checked together.
 constexpr std::chrono::milliseconds kGrain{5};
 constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 

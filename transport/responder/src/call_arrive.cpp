@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A call waits for a send credit for its reply, and is then checked. A long call is pulled. Then the call is
-// delivered in its reduced form. Read chunks are pulled when the handler names their destination.
+// Operation. A call waits for a send credit for its reply, and is then checked. A long call is pulled, completely or up
+// to ServerOptions::first_of_long_call. Then the call is delivered in its reduced form. Read chunks are pulled when the
+// handler names their destination.
 // Ownership. The message stays in its receive buffer until just before the reply is posted; a long call stays in pool
 // memory until the call is over.
 // Errors. A malformed header or chunk is answered by RDMA_ERROR. If the pool lacks memory for a long call although the

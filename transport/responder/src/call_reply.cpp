@@ -247,7 +247,7 @@ void CallImpl::post_reply() {
   lease_.release();
   fabric::SendOptions options;
   options.invalidate = handle_to_invalidate();
-  if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // the connection has been aborted
+  if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // the connection ends or has ended
   RPCRDMA_PROBE(reply_sent, connection_.get(), header_.xid, builder_.payload().length, wrote_ ? 1 : 0);
   if (open_plan_) connection_->plan_posted(*open_plan_);
   open_plan_.reset();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Each RDMA Read needs a send credit. A round posts as many Reads as there are credits; only the last Read
 // reports its completion. Without credits the job waits for them.
-// Ownership. The destination belongs to the caller until the handler runs.
+// Ownership. The caller of start() owns the destination and keeps it until the handler runs.
 // Errors. A Read that fails ends the connection and the job. If a Read cannot be posted, the connection ends, and then
 // the job. But if the sink of a Read cannot be registered at present, only the job ends, after its earlier Reads are
 // complete.

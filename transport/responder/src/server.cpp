@@ -48,7 +48,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   std::size_t draining = 0;
   UniqueFunction<void()> close_handler;
   bool closed = false;
-  // Changed on the first worker's thread, read on any; only statistics wait for this lock.
+  // Changed on the first worker's thread and read on any, both under this lock.
   mutable std::mutex listeners_mutex;
   std::vector<Listening> listeners;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. An accepted connection passes calls to its serving link, and replies and RDMA_ERRORs to its reverse
-// requester. Replies and RDMA_ERRORs that match no reverse call are dropped.
+// requester. Replies and RDMA_ERRORs that match no reverse call are dropped; but an RDMA_NOMSG is answered as a
+// malformed call.
 // Ownership. A connection belongs to its worker, which destroys it from the io_context after connection_over().
 // Errors. When an accepted connection ends, connection_over() runs once, unless the connection is destroyed first.
 #include "server_connection.hpp"

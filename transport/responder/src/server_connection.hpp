@@ -39,8 +39,8 @@ class ServerConnection final : private ConnectionEvents {
   /// As Connection::may_offer_smaller_receives() and Connection::offer_smaller_receives().
   bool may_offer_smaller_receives() const noexcept { return connection_->may_offer_smaller_receives(); }
   void offer_smaller_receives() noexcept { connection_->offer_smaller_receives(); }
-  /// To be called periodically. Notes whether the peer still sends calls. Aborts the connection if no posted work
-  /// completes within the time that `options` allow.
+  /// To be called periodically. Notes whether the peer still sends calls. Aborts the connection if work is outstanding
+  /// and none of it completes within the time that `options` allow.
   void watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept;
 
  private:
@@ -71,7 +71,7 @@ class ServerConnection final : private ConnectionEvents {
   bool ending_ = false;
   const std::chrono::steady_clock::time_point accepted_at_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point active_at_ = std::chrono::steady_clock::now();
-  std::uint64_t calls_taken_ = 0;  // calls received when watch() last ran
+  std::uint64_t calls_taken_ = 0;  // calls received when watch() last found no call in progress
   std::uint64_t completed_ = 0;    // work requests completed when watch() last ran
   std::chrono::steady_clock::time_point stuck_since_ = std::chrono::steady_clock::time_point::max();
 };

@@ -3,9 +3,9 @@
 // call is over, and the remaining connections at the deadline. Draining is complete when every connection and call has
 // ended.
 // Ownership. A worker owns its connections and, through the service, its calls. Posted functions keep the worker alive
-// while they run, and check whether it has been destroyed.
-// Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted, because its
-// calls may hold memory for which other connections wait.
+// while they run, and do nothing after destroy().
+// Errors. A connection that cannot be accepted is logged and counted as failed. A connection without progress is
+// aborted, because its calls may hold memory for which other connections wait.
 #include "server_worker.hpp"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   boost::asio::io_context& context() const noexcept { return worker_.fabric->context(); }
   fabric::Fabric& fabric() const noexcept { return *worker_.fabric; }
 
-  /// Accepts the request, which has been admitted, and counts what becomes of it.
+  /// Accepts the request, which has been admitted; rejects it after drain() or destroy(). Counts the outcome.
   void take(Arrival arrival);
   /// Evicts the connection (of `peer`, if given) that has been idle longest. False if none has been idle for long
   /// enough.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Accepts the calls of a connection and accounts for its credits.
 // Ownership. Calls belong to the pool of the Service; this object lists the calls in progress.
-// Errors. A header that cannot be processed is answered by RDMA_ERROR, unless the RFC requires a silent discard. A call
-// whose chunks broke the connection is remembered.
+// Errors. A header that cannot be processed is answered by RDMA_ERROR, unless the RFC requires a silent discard or this
+// side is draining. If it is known which call's chunks broke a server's connection, that call is remembered.
 #include "serving_link.hpp"
 
 #include <algorithm>

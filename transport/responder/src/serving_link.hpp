@@ -24,7 +24,7 @@ class ServingLink {
 
   void open(Connection& connection) noexcept { connection_ = &connection; }
   void on_call(Received& message);
-  /// Answers the message, or drops it, as RFC 8166 section 4.5 requires.
+  /// Answers the message, or drops it, as RFC 8166 section 4.5 requires. After drain(), drops every message.
   void on_bad_message(wire::WireError error, Received& message);
   void discard(std::optional<std::uint32_t> xid, const char* why) noexcept {
     count_discarded();

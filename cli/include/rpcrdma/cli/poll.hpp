@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The option --poll of all programs.
+// The option --poll, which several programs have.
 #include "rpcrdma/base/wait_policy.hpp"
 
 namespace CLI {

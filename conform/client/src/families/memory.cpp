@@ -17,9 +17,9 @@ bool offers(const Call& call, std::uint32_t handle) {
          (lists.reply && std::ranges::any_of(*lists.reply, same));
 }
 
-/// `when` chooses a call, and `choose` a segment of it. When the second call after that one arrives, `access` uses the
-/// segment. The access must end the connection: if another call arrives on the connection, the access was allowed, and
-/// `allowed` is reported.
+/// `when` chooses a call, and `choose` a segment of it. `access` uses the segment when the second call after that one
+/// arrives on the same connection; if that call offers the handle again, a later call is chosen instead. The access
+/// must end the connection: if another call arrives on it, `allowed` is reported.
 void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choose,
                std::function<void(Link&, const RdmaSegment&)> access, const char* allowed) {
   struct Later {

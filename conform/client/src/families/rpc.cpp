@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RPC replies (RFC 5531) that refuse the call, or are malformed.
+// RPC replies (RFC 5531) that refuse the call, or are malformed; and a call with the XID of the expected reply.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {

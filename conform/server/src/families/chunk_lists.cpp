@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chunk lists of many forms, in NULL calls, which have no data item that may be reduced.
+// Chunk lists of many forms, in NULL calls or in headers without a call. NULL has no data item that may be reduced.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests beyond the sizes that a server needs to support. The server may refuse them, but must keep serving (RFC 8267
-// section 6.4.2, RFC 8166 section 8.1.4).
+// Requests beyond the sizes that a server needs to support, and many connections. The server may refuse the requests,
+// but must keep serving (RFC 8267 section 6.4.2, RFC 8166 section 8.1.4).
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reverse direction (RFC 8167): replies to calls that the server has not made.
+// The reverse direction (RFC 8167): replies to calls that the server has not made, and a message that is neither a call
+// nor a reply.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Clients that stop in the middle of a call, send nothing or disappear, while others must be served. A Stalled client
-// has a fabric of its own, whose io_context does not run. RDMA hardware still answers RDMA Reads of the client's
-// memory.
+// has a fabric of its own, whose io_context does not run once a call has been sent. RDMA hardware still answers RDMA
+// Reads of the client's memory.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages at the inline thresholds (RFC 8166 section 3.3.2).
+// Messages at and above the inline thresholds (RFC 8166 section 3.3.2).
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -96,7 +96,8 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   /// Checks that the caller has all of these permission bits (rwx).
   static Status check(const Caller& caller, const MemoryNode& node, std::uint32_t bits) noexcept;
   static Status check_names(const Caller& caller, const MemoryNode& directory) noexcept;
-  /// Checks the name of a new object: it must be free, and the caller must be permitted to search the directory.
+  /// Checks the name of a new object: it must be valid and free, and the caller must be permitted to search the
+  /// directory.
   static Status check_new(const Caller& caller, const MemoryNode& directory, std::string_view name) noexcept;
   /// Finds the object of a name, if the caller may look it up.
   StatusOr<MemoryNode*> named(const Caller& caller, const MemoryNode& directory, std::string_view name);

@@ -11,7 +11,7 @@
 namespace rpcrdma::nfsd {
 
 /// The names in one directory of the memory file system. A name keeps its cookie while it exists, and cookies are never
-/// reused, so that a listing neither omits nor repeats a name.
+/// reused, so that a listing neither omits nor repeats a name that exists all the time.
 class MemoryDirectory {
  public:
   struct Entry {

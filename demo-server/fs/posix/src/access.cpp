@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ACCESS as the kernel grants it to the caller, with access control lists, capabilities and read-only mounts.
+// ACCESS as the kernel grants it to the caller, with access control lists, capabilities and read-only mounts. A mount
+// with noexec denies nothing here.
 #include "rpcrdma/nfsd/fs/access.hpp"
 
 #include <fcntl.h>

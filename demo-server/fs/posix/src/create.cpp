@@ -73,7 +73,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& cal
 }
 
 /// Completes the object in `unsettled`, which a system call has made as `name` with its owner and mode. Removes it
-/// again on a failure. If an fsync of the directory also writes the object, leaves `unsettled` empty.
+/// again if complete_new() fails. If an fsync of the directory also writes the object, leaves `unsettled` empty.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
                                                              std::string_view name, const SetAttributes& attributes,
                                                              bool exclusive, Unsettled& unsettled) const {
@@ -273,8 +273,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
   if (const Status s = check_new_name(name); s != Status::ok) return s;
   auto made = create_new(caller, directory, name, how, unsettled);
   if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
-  // If the server crashed during an EXCLUSIVE request, a repetition finds the file. in_directory() then writes the name
-  // and the verifier to the disk.
+  // If the server crashed during an EXCLUSIVE request, a repetition finds the file. Its name and verifier may not be on
+  // the disk yet; in_directory() writes them, unless the export is asynchronous.
   return open_existing(caller, directory, name, how, unsettled);
 }
 

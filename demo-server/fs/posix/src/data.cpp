@@ -82,7 +82,7 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
                                                         std::span<const BufferRef> into) {
   if (!reads_at_once_.load(std::memory_order_relaxed)) return std::nullopt;
   const std::size_t wanted = total(into);
-  // The file may be removed meanwhile, and this thread may release the last reference to it.
+  // Defers the close if this thread releases the last reference to the file: closing a removed file may block.
   const LateClose::Hold hold;
   const auto file = descriptors_.find(node, owner_of_descriptors(caller), Use::read);
   if (file == nullptr || offset > kLastOffset - wanted) return std::nullopt;

@@ -90,7 +90,8 @@ class PosixFileSystem final : public FileSystem {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;
   };
-  /// An object that is about to lose a name. before_unlink() opens it only if it has other names, before_move() always.
+  /// An object that is about to lose a name. `fd` is open after before_move(), and after before_unlink() only if the
+  /// object has other names.
   struct Victim {
     NodeFd fd;
     NodeStat stat;
@@ -113,7 +114,7 @@ class PosixFileSystem final : public FileSystem {
   /// The owner of cached descriptors and rights: the server itself if it serves all callers as itself.
   const Identity& owner_of_descriptors(const Caller& caller) const noexcept { return acts_ ? caller : itself_; }
   bool is_root(const Caller& caller) const noexcept { return (acts_ ? caller.uid : itself_.uid) == 0; }
-  /// Runs a system call as the caller; returns its errno, or 0.
+  /// Runs a system call as the caller; returns its errno, or 0. EACCES if the thread cannot act as the caller.
   template <class Call>
   int as_caller(const Caller& caller, Call call) const {
     const ActingAs acting(user(caller));

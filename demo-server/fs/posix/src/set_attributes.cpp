@@ -45,8 +45,8 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
   return times ? set_times(caller, fd, stat, changes) : Status::ok;
 }
 
-/// The kernel permits callers with the right to write to set both times to now, and nothing else. A client that
-/// truncates a file sets only one time (RFC 1813 section 3.3.2 has no other way), so this function permits that, too.
+/// If a caller may write, but is neither the owner nor root, the kernel permits only to set both times to now. A client
+/// that truncates a file sets only one time, so this function permits that, too.
 Status PosixFileSystem::set_times(const Caller& caller, int fd, const NodeStat& stat,
                                   const SetAttributes& changes) const {
   const timespec times[2] = {timespec_of(changes.atime), timespec_of(changes.mtime)};

@@ -45,7 +45,7 @@ Status status_of(int error) noexcept {
     case ETXTBSY:
     case EBUSY:
       return Status::acces;  // a program that runs; a mount point, or the root of a file system
-    // The server is short of a resource at present: the client retries.
+    // A state that may pass, such as a lack of memory: the client retries.
     case EAGAIN:
     case ETIMEDOUT:
     case ENOBUFS:

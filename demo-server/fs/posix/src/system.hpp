@@ -16,7 +16,8 @@ namespace rpcrdma::nfsd {
 /// The nfsstat3 for an errno value.
 Status status_of(int error) noexcept;
 
-/// True if fsync(2) failed because the file system has none for directories: it then orders these changes itself.
+/// True if `error`, of fsync(2) on a directory, means that the file system has no fsync for directories. Such a file
+/// system orders the changes of directories itself.
 bool has_no_fsync(int error) noexcept;
 
 /// The present time of the clock that file systems use.

@@ -19,7 +19,7 @@ namespace rpcrdma::embed {
 class RPCRDMA_EXPORT Loop {
  public:
   explicit Loop(Polling polling = {}) : runner_(context_, polling) {}
-  /// Joins the thread. May run on the thread itself, when the thread ends and drops `keep`.
+  /// Joins the thread. May run on the thread itself, when the thread ends and drops `keep`: then detaches the thread.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -38,8 +38,9 @@ class RPCRDMA_EXPORT Loop {
   /// Waits for the end of the thread, after release() or stop(). If called on the thread itself,
   /// returns at once.
   void join() noexcept;
-  /// Runs `function` on the thread, at once if called there. After the end of the thread runs it on the calling thread,
-  /// one function at a time. May be called on any thread.
+  /// Runs `function` on the thread, at once if called there. Before start() and after the end of the thread, runs it on
+  /// the calling thread, one function at a time. After stop(), but before the end of the thread, `function` may be
+  /// dropped. May be called on any thread.
   template <class Function>
   void run(Function function) {
     if (on_thread()) return function();

@@ -29,7 +29,7 @@ class RPCRDMA_EXPORT Credential {
   /// AUTH_SYS of this process: its effective ids, its groups, the host name.
   static Credential of_process();
 
-  AuthFlavor flavor = AuthFlavor::none;  ///< determines the meaning of the fields below
+  AuthFlavor flavor = AuthFlavor::none;  ///< the fields below are used only if this is AuthFlavor::sys
   std::uint32_t stamp = 0;               ///< chosen by the caller; servers ignore it
   std::uint32_t uid = 0;                 ///< effective user id
   std::uint32_t gid = 0;                 ///< effective group id

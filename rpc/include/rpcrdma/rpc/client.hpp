@@ -34,7 +34,7 @@ struct ClientOptions {
 
 /// Options of one call.
 struct CallOptions {
-  /// If empty, the call ends after ClientOptions::timeout.
+  /// If empty, the deadline is ClientOptions::timeout after the start of the call.
   std::optional<std::chrono::steady_clock::time_point> deadline;
   /// If empty, ClientOptions::credential is used.
   std::optional<Credential> credential;
@@ -57,8 +57,8 @@ struct CallOptions {
 };
 
 /// Makes calls through one Requester, on the requester's thread only; with ClientOptions::context_owner, async_call()
-/// may run on any thread. The destructor cancels calls in progress: they complete later with BaseError::cancelled, and
-/// the requester must exist until then.
+/// may run on any thread. The destructor cancels calls in progress: they complete later, with BaseError::cancelled
+/// unless their outcome is already known, and the requester must exist until then.
 class RPCRDMA_EXPORT Client {
  public:
   /// `executor`: the executor of the requester's io_context. `requester` must outlive this object and its calls.
@@ -85,11 +85,12 @@ class RPCRDMA_EXPORT Client {
   const Credential& credential() const noexcept { return options_.credential; }
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
-  /// BaseError::deadline_exceeded, cancelled, invalid_argument (more result buffers than P has eligible results, or a
-  /// buffer smaller than P's bound for its result). The token's cancellation slot also cancels the call; emit its
-  /// signal on the client's thread or, with context_owner, on one thread of the caller's choice. The handler runs on
-  /// its associated executor, by default on the client's thread. `args` is needed only until this function returns;
-  /// memory that its bulk_data members reference (set_parts()) must stay valid until completion.
+  /// FabricError, errors of the system (over TCP), BaseError::deadline_exceeded, cancelled, out_of_memory,
+  /// invalid_argument (more result buffers than P has eligible results, or a buffer smaller than P's bound for its
+  /// result). The token's cancellation slot also cancels the call; emit its signal on the client's thread or, with
+  /// context_owner, on one thread of the caller's choice. The handler runs on its associated executor, by default on
+  /// the client's thread. `args` is needed only until this function returns; memory that its bulk_data members
+  /// reference (set_parts()) must stay valid until completion.
   template <Procedure P, class Token>
   auto async_call(const typename P::Args& args, const CallOptions& options, Token&& token) {
     using Reply = Decoded<typename P::Result>;

@@ -38,7 +38,8 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   void prepare(Octets message) noexcept;
   /// Counts the call as a call of `procedure`, which must outlive the client.
   void count_as(const ProcedureInfo& procedure) noexcept { procedure_ = &procedure; }
-  /// Counts the error of the program that the result carries, unless it is 0. To be called only within the completion.
+  /// Counts the call as failed with `status`, the program's own status in the result, unless it is 0. To be called only
+  /// within the completion.
   void count_status(std::uint32_t status) noexcept {
     if (status != 0 && counted_ != nullptr) counted_->fail(status);
   }
@@ -86,7 +87,7 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
   /// Takes an idle call or makes one, to be prepared and started. The lease returns the call to the pool if it is not
   /// started.
   Lease lease();
-  /// Starts the call. `completion` runs once, after this function returns, on the executor's thread. If `failed` is
+  /// Starts the call. `completion` runs once, on the executor's thread, and never within this function. If `failed` is
   /// set, nothing is sent, and the call completes with `failed`.
   void start(Lease call, error_code failed, ClientCall::Completion completion);
   void cancel(ClientCall& call) noexcept;

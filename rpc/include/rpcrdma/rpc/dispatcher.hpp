@@ -31,7 +31,7 @@ class RPCRDMA_EXPORT Registration {
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
   CallLog* log = nullptr;                        ///< the log of the dispatcher, which sets this pointer
-  /// Made when the procedure is called for the first time; null until then.
+  /// Made by the first run(); null until then.
   const ProcedureStatistics* statistics() const noexcept { return statistics_.get(); }
 
  protected:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The duplicate request cache. If a client sends a non-idempotent call again after the loss of its connection, the
-// server does not run the call again, but answers it with the first reply.
+// server does not run the call again, but answers it with the first reply, as long as the cache holds this reply.
 #include <boost/asio/ip/address.hpp>
 #include <chrono>
 #include <cstddef>
@@ -46,7 +46,7 @@ struct AttachedCall {
 /// Bounds of the cache; no RFC sets them.
 struct DuplicateCacheOptions {
   std::size_t max_bytes = std::size_t{4} << 20;  ///< bytes of the replies kept and their overhead
-  /// After this time an equal call counts as new, because a client may reuse its XIDs.
+  /// An equal call that arrives this long after the reply counts as new, because a client may reuse its XIDs.
   std::chrono::steady_clock::duration max_age = std::chrono::minutes(2);
 };
 

@@ -22,7 +22,7 @@ enum class RpcError {
   bad_reply,                ///< the reply cannot be decoded
   bad_reduction,            ///< the server reduced an ineligible item, or did not reduce an item that it must reduce
   unencodable,              ///< the arguments have no XDR encoding
-  no_rpcbind,               ///< no port was given, and the server's rpcbind does not answer
+  no_rpcbind,               ///< no port was given, and the entries of the server's rpcbind cannot be fetched
   not_registered,           ///< the server's rpcbind has no entry for the program's version on this transport
 };
 

@@ -2,8 +2,9 @@
 #pragma once
 // NFS version 3 (RFC 1813) and its Upper-Layer Binding (RFC 8267 section 4): the 22 procedures.
 //
-// A reply bound is the XDR maximum of the larger union arm plus 24 bytes of reply header. The bounds of READDIR and
-// READDIRPLUS add some room, because some servers apply `count` to the list of entries only.
+// A reply bound is the XDR maximum of the larger union arm plus 24 bytes of reply header. The data of READ counts with
+// the requested size, and the path of READLINK with kMaxPath. The bounds of READDIR and READDIRPLUS add some room,
+// because some servers apply `count` to the list of entries only.
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/nfs3.h"
@@ -43,7 +44,7 @@ inline ReplyBound readdirplus(const READDIRPLUS3args& args) noexcept {
 
 // The arguments are: name, number, name in the .x file, eligible arguments, eligible results, idempotent, credential,
 // bound. WRITE is idempotent: a repeated WRITE writes the same bytes at the same offset. SETATTR and CREATE count as
-// not idempotent because some of their forms are not: SETATTR with a guard, CREATE in a mode other than UNCHECKED.
+// not idempotent because some of their forms are not: SETATTR with a guard, CREATE in the mode GUARDED.
 #define RPCRDMA_NFS3(NAME, NUMBER, UPPER, IN, OUT, IDEMPOTENT, AUTH, BOUND)                                 \
   RPCRDMA_PROCEDURE(NAME, (kProgram, kVersion, NUMBER, #UPPER, IN, OUT, IDEMPOTENT, AuthRequirement::AUTH), \
                     UPPER##3args, xdr_##UPPER##3args, UPPER##3res, xdr_##UPPER##3res, BOUND)

@@ -35,7 +35,8 @@ struct ReverseRegistry {
 };
 
 /// State that the copies of a ReverseClient share. May be used on any thread, except for counters() and for functions
-/// whose comment names a thread. It is destroyed on the connection's thread after the last reference is gone.
+/// whose comment names a thread. After the last reference is gone, it is destroyed on the connection's thread or, while
+/// the io_context is being destroyed, at once.
 class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;
@@ -68,7 +69,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   };
   Prepared prepare(const ProcedureInfo& info, const ReplyBound& bound, const CallOptions& options, Encode encode_args,
                    const void* args) const;
-  /// `completion` runs once, after this function returns, on the connection's thread.
+  /// `completion` runs once, on the connection's thread, never within this function.
   void start(Prepared call, ClientCall::Completion completion);
   void cancel(const std::shared_ptr<Ticket>& ticket);
 

@@ -29,10 +29,10 @@ namespace rpcrdma::rpc {
 ///
 /// With RPC-over-RDMA version one, reverse calls are short (RFC 8167 section 5.3): the call and the largest reply that
 /// P's bound allows, each with a transport header of 28 bytes, must fit the inline thresholds of the connection.
-/// With version two they may be long if the client has announced that it accepts chunks (BKRQSUP_GENL); a client of
-/// this library announces this after the reply to its first call. Eligible items are never placed directly: they are
-/// part of the message. At most ConnectionOptions::reverse_credits calls are in flight at once; further calls wait in
-/// order.
+/// With version two they may be long if the client has announced that it accepts chunks (BKRQSUP_GENL). A client of
+/// this library announces this after the reply to its first call, if ReverseHandlersOptions::bulk_budget is not 0.
+/// Eligible items are never placed directly: they are part of the message. At most ConnectionOptions::reverse_credits
+/// calls are in flight at once; further calls wait in order.
 class ReverseClient {
  public:
   /// A handle without a client: only copying, assignment, destruction and operator bool are allowed.

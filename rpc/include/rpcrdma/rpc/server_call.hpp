@@ -16,8 +16,8 @@ namespace rpcrdma::rpc {
 /// A ServerCall that is destroyed unanswered answers SYSTEM_ERR. Whether the procedure then counts as run depends on
 /// its bulk arguments:
 /// - Usually the procedure counts as run, and a repeated call receives the same answer.
-/// - If the first async_fetch(), or an async_reserve() before it, has failed, for example because the connection was
-///   lost, the procedure counts as not run, and a repeated call is run.
+/// - If an async_fetch() or async_reserve() has failed, for example because the connection was lost, and no
+///   async_fetch() has succeeded, the procedure counts as not run, and a repeated call is run.
 /// - After a successful async_fetch() it counts as run even if a later step has failed, because the handler may have
 ///   acted on the data. A handler that has not acted should call reject().
 ///

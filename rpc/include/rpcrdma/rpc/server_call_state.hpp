@@ -75,7 +75,8 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   virtual std::uint32_t result_status() const noexcept = 0;
 
  private:
-  /// Whether a dropped call has fetched its bulk arguments.
+  /// Whether the call has fetched its bulk arguments. This decides whether the call counts as not run when it is
+  /// dropped.
   enum class Data : std::uint8_t {
     not_fetched,
     failed,   ///< the first reservation or transfer failed: the call counts as not run

@@ -17,13 +17,14 @@
 
 namespace rpcrdma::rpc {
 
-/// Limits of a server; no RFC sets them.
+/// Options of a server. No RFC sets these limits.
 struct TcpServerOptions {
   std::uint32_t max_record = (1u << 20) + 65536;  ///< the most bytes of a call; a longer call ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< the limit for one peer address, over all its ports
   std::uint32_t max_calls = 16;  ///< calls served at a time per connection; further calls wait in the socket
-  /// A connection whose calls and their reply data hold at least this many bytes is not read further.
+  /// While a connection's calls and the reply data that they have requested take at least this many bytes, at most one
+  /// more call is read from it.
   std::size_t max_call_bytes = std::size_t{4} << 20;
   /// The maximum number of bytes of reply data that all connections of one worker may hold at once. A Budget shares
   /// them between peer addresses and between the connections of each address; calls wait for their share. Requests for

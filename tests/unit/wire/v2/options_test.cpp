@@ -16,7 +16,7 @@ using test::Bytes;
 using test::ExactCopy;
 using test::from_hex;
 
-/// Returns the content of the RDMA2_OPTIONAL in a vector.
+/// Returns the content of the RDMA2_OPTIONAL in the test vector `name`.
 Bytes content_of(const std::string& name, OptionType type) {
   static const auto vectors = test::load_vectors("v2.hex");
   Header header;
@@ -101,7 +101,7 @@ TEST(Options, Response) {
 // [xchar-4.4-a]
 TEST(Options, Update) { check("update", UpdateOption{{CharacteristicId::receive_buffer_size, 16384u}, true}); }
 
-// [xchar-2.1-a] the value extends beyond the message
+// [xchar-2.1-a] the value extends beyond the message, or leaves no room for the list that follows
 TEST(Options, ValuesBeyondTheMessage) {
   for (const char* size : {"00000005", "00000008", "80000000", "fffffffd", "ffffffff"})
     EXPECT_FALSE(init_decodes(std::string("00000001 ffffff00") + size + "00001000 00000000")) << size;

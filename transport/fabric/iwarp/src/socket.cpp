@@ -14,7 +14,7 @@ namespace rpcrdma::fabric::iwarp {
 namespace {
 
 /// [5044-7.1.2-m] Makes TCP detect that the peer's host is down, even while data is unacknowledged: after about twice
-/// `after`, but not before 7 s.
+/// `after`, but not before `after` plus 6 s.
 void keep_alive(int socket, std::chrono::seconds after) noexcept {
   const int on = 1;
   const int probes = 6;

@@ -33,7 +33,7 @@ class End : public std::enable_shared_from_this<End> {
   std::uint64_t read_waits() const noexcept { return read_waits_; }
   void unbind(WindowState& window) noexcept;
 
-  // Connecting and ending (end_connect.cpp).
+  // Connecting and ending (end_connect.cpp; die(): end_complete.cpp).
   void enlist() { number_ = core_->enlist(shared_from_this()); }
   void start_connecting(const Endpoint& peer);
   void start_accepting();
@@ -46,7 +46,7 @@ class End : public std::enable_shared_from_this<End> {
   /// Ends this side: flushes all outstanding work; on_disconnected(why) follows.
   void die(error_code why) noexcept;
 
-  // Turns (end_frames.cpp, end_arrive.cpp, end_complete.cpp).
+  // Called by the Core once in each turn (end_frames.cpp, end_arrive.cpp, end_complete.cpp).
   void move_frames();
   void dispatch() { dispatcher_.run(1); }
   bool busy() const noexcept;

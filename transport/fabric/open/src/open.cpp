@@ -35,7 +35,7 @@ Result<std::unique_ptr<Fabric>> open_provider(boost::asio::io_context& context, 
                                               const OpenOptions& options, Log log) {
   if (options.provider == Provider::iwarp) return open_iwarp_with(context, at, options, std::move(log));
   const bool automatic = options.provider == Provider::automatic;
-  // The verbs provider refuses wildcard and loopback addresses, so its plug-in is not loaded for them.
+  // The verbs provider refuses wildcard and loopback addresses, so the automatic choice does not load its plug-in.
   if (automatic && (at.is_unspecified() || at.is_loopback()))
     return open_iwarp_with(context, at, options, std::move(log));
   const auto plugin = load_verbs_plugin(log);

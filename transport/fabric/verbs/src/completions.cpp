@@ -71,7 +71,7 @@ bool VerbsQueuePair::deliver() {
   return collects() && !poll_scheduled_;
 }
 
-// A callback may have ended or quiesced the queue pair; then no work is left on the device.
+// A callback may have ended or quiesced the queue pair. Then finish() or quiesce() takes care of the work that is left.
 void VerbsQueuePair::after_dispatch() {
   dispatcher_->wake(dispatcher_);
   if (state_ == State::ended || ending_) return;

@@ -57,9 +57,9 @@ void VerbsQueuePair::hang_up() {
 }
 
 // Called when the device has flushed work although this side has not asked to disconnect, and rdma_cm has reported no
-// end. On InfiniBand the peer has violated the protocol, and has been notified. On iWARP the cause may be only the end
-// of the TCP connection, which rdma_cm is about to report. That end is orderly unless `lost`, the error of flushed work
-// of this side, is set.
+// end. On InfiniBand, if fault_ names no other cause, the peer has violated the protocol, and has been notified. On
+// iWARP the cause may be only the end of the TCP connection, which rdma_cm is about to report. That end is orderly
+// unless `lost`, the error of flushed work of this side, is set.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;

@@ -16,8 +16,8 @@ namespace rpcrdma::fabric::verbs {
 
 /// A reliable connection on rdma_cm: its device objects and its state (queue_pair_state.hpp). SendSide and ReceiveSide
 /// hold the outstanding work, WindowTable the windows. The dispatcher runs the callbacks, and PeerWatch decides when to
-/// probe the peer. The methods are spread over files by event: queue_pair.cpp (making, posting), establish.cpp
-/// (connecting, accepting), completions.cpp (polling), ending.cpp (every way to end).
+/// probe the peer. The methods are spread over files by event: queue_pair.cpp (making, posting, quiescing),
+/// establish.cpp (connecting, accepting), completions.cpp (polling), ending.cpp (every other way to end).
 class VerbsQueuePair final : public QueuePair,
                              private CmHandler,
                              private CompletionHandler,
@@ -50,7 +50,8 @@ class VerbsQueuePair final : public QueuePair,
   void abort() override;
   void quiesce() noexcept override;
 
-  /// To be called when the device is lost. Ends the connection, and releases all device objects. Runs no callback.
+  /// To be called when the device is lost. Ends the connection, and releases all device objects. During an iWARP
+  /// handshake, the id, the queue pair and the completion queue remain until the handshake ends. Runs no callback.
   void on_device_lost();
 
  private:

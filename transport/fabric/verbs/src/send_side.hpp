@@ -20,8 +20,8 @@ namespace rpcrdma::fabric::verbs {
 /// the device. They have slots as well, so that they complete in order of posting. The work request before such an
 /// operation must be signalled.
 ///
-/// used() counts the slot of an operation with a context until its callback runs: the functions take_...() do not
-/// change the count, and their caller subtracts the slot. All other slots are freed by take_...().
+/// used() counts the slot of an operation with a context until its callback runs: the CompletionDispatcher, which gets
+/// used() from the caller of take_...(), subtracts the slot. All other slots are freed by take_...().
 class SendSide {
  public:
   struct Limits {

@@ -98,7 +98,7 @@ class RPCRDMA_EXPORT Decoder {
   /// Continues at position `to` of the unreduced stream. Returns false if the message ends before `to`, or if `to` is
   /// within a reduced item.
   bool set_position(std::uint32_t to) noexcept;
-  /// Decodes an opaque<> or string<> of at most `max_length` bytes, in place.
+  /// Decodes an opaque<> or string<> of at most `max_length` bytes: in place, or as a copy if it spans pieces.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
   /// Skips the next `count` bytes and returns their address. Returns null and skips nothing unless `count` is a
   /// positive multiple of 4 and the bytes are in one piece of memory, aligned to 4 bytes.

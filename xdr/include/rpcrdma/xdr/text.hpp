@@ -27,14 +27,14 @@ struct text_data {
   /// Refers to `from`: see set().
   text_data(const std::string& from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
 
-  /// Refers to `from`, whose characters must stay valid and unchanged until the message has been encoded: until the
-  /// function that makes the call or sends the reply returns.
+  /// Refers to `from`, whose characters must stay valid and unchanged until the message has been encoded: a call until
+  /// the function that makes the call returns, a reply until the handler `release` of ServerCall::reply() has run.
   void set(std::string_view from) noexcept {
     owned = false;
     length = static_cast<std::uint32_t>(from.size());
     data = from.data();
   }
-  /// The text. Valid as long as the message.
+  /// The text. Valid as long as the message that it was decoded from, or as the characters that were set.
   std::string_view view() const noexcept { return {data, length}; }
 };
 static_assert(std::is_trivial_v<text_data>);

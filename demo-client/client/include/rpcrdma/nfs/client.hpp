@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// An NFSv3 client (RFC 1813) over RPC-over-RDMA: its procedures, one asynchronous operation each.
+// An NFSv3 client (RFC 1813) over RPC-over-RDMA: asynchronous operations for all procedures except ACCESS, MKNOD and
+// PATHCONF.
 //
 // Every operation is a Task: awaited in a coroutine, or started by nfs::start() with any completion token. When the
 // connection is lost, calls without a reply are retransmitted with the same XID until the timeout. Calls answered with
-// NFS3ERR_JUKEBOX are retried. Errors: nfs::Status from the server, nfs::ClientError, and those of the RPC layer and
-// the transport.
+// NFS3ERR_JUKEBOX are retried.
+// Errors: nfs::Status from the server, nfs::ClientError, and those of the RPC layer and the transport.
 //
 // Threads: everything here belongs to the thread of the io_context, which must outlive the Client. A Client must
 // outlive its operations.

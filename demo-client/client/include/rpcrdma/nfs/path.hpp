@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Resolves the path of a URL to a file handle: MOUNT for the export, LOOKUP for the rest.
+// Resolves the path of a URL to a file handle: MOUNT for the export, unless its handle is given; LOOKUP for the rest,
+// and READLINK for symbolic links.
 #include <string>
 #include <vector>
 

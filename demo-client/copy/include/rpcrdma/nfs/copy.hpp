@@ -4,8 +4,8 @@
 // registered buffers; trees with several files in flight.
 //
 // Threads: everything runs on the client's thread, with exceptions. Large reads and writes of local files, writes to
-// streams and checks for write errors run on threads that the Copier owns. Ownership: the Copier, the client and the
-// observer must outlive the Copier's operations.
+// streams, and checks of streams and large files for write errors run on threads that the Copier owns.
+// Ownership: the Copier, the client and the observer must outlive the Copier's operations.
 #include <boost/asio/thread_pool.hpp>
 #include <string_view>
 
@@ -40,8 +40,8 @@ struct CopyOptions {
   /// Marks large files while they are copied, so that an interrupted copy can be resumed; resumes such copies. In a
   /// tree, skips a file whose copy has the same size and mtime and, in an upload, the same mode.
   bool resume = false;
-  /// A transfer resumes at a multiple of this: all bytes before a multiple are committed before any byte after it is
-  /// transferred.
+  /// A transfer resumes at a multiple of this: all bytes before a multiple are written and, in an upload, committed
+  /// before any byte after it is transferred.
   std::uint64_t stride = std::uint64_t{64} << 20;
 };
 
@@ -62,7 +62,7 @@ class Copier {
   /// If `to` is a regular file with data, checks that `from` can be read: a copy that must fail must not overwrite
   /// data.
   Task<void> check_source(Node from, const Fd& to);
-  /// Writes a file in order to the descriptor `to`, such as a pipe or a terminal.
+  /// Writes a file from its first byte to its last to the descriptor `to`, such as a pipe or a terminal.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
 
   /// Copies the directory `from` to `name` in `to`; creates the directory `name` if it does not exist. If `name` is

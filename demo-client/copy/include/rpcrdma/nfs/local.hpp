@@ -50,7 +50,7 @@ struct LocalEntry {
   Attributes attributes;
 };
 
-/// An open directory. Accepts plain names only, and does not follow symbolic links.
+/// An open directory. Refuses names that are not plain, except in has(). Does not follow symbolic links.
 class LocalDirectory {
  public:
   /// Follows symbolic links in `path`.

@@ -22,7 +22,7 @@ union KernelHandle {
   char room[sizeof(struct file_handle) + kMaxKernelHandle];
 };
 
-/// The inode number in a kernel handle of ext4, XFS, btrfs or tmpfs; nothing for other handles.
+/// The inode number in a kernel handle of a form that ext4, XFS, btrfs or tmpfs uses; nothing for other forms.
 std::optional<std::uint64_t> number_in(const struct file_handle& handle) noexcept {
   constexpr int kNumberAndGeneration = 1;  // FILEID_INO32_GEN; in tmpfs, a 64-bit number after the generation
   constexpr int kBtrfs = 0x4d;             // FILEID_BTRFS_WITHOUT_PARENT

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: three indexes of one list. Ownership: the list and the calls in progress share an object; the list has the
-// last reference, so that no event loop closes a file. Error handling: an object that cannot be kept is opened for each
-// call.
+// Operation: three indexes of one list.
+// Ownership: the list and the calls in progress share an object; the list has the last reference, so that no event loop
+// closes a file.
+// Error handling: an object that cannot be kept is opened for each call.
 #include "kept_nodes.hpp"
 
 #include <linux/magic.h>
@@ -124,7 +125,7 @@ KeptNodePtr KeptNodes::keep(const NodeKey& key, const NodeStat& stat, Fd& fd, st
 void KeptNodes::keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
   if (stat.attributes.links == 0 || path.ends_with(kDeleted)) return;
   const std::lock_guard lock(mutex_);
-  // Does not replace an object that is kept under another of its names: closing it could block.
+  // An object that is kept under another of its names is not replaced: each replacement leaves a descriptor in `late_`.
   if (order_.size() + late_.size() < capacity_ && !by_key_.contains(key)) add(key, stat, fd, std::move(path), late_);
 }
 

@@ -98,7 +98,7 @@ class KeptNodes {
   KeptNodePtr find(const NodeKey& key);
   /// The object that was kept under `path`; null if there is none.
   KeptNodePtr find(const std::string& path);
-  /// True if the kernel still reports the path under which the object was kept.
+  /// True if the kernel still reports the path under which the object was kept; always true for the root.
   bool is_in_place(const KeptNode& node) const noexcept;
   /// The present attributes; nothing if the object is no longer at its path, or has lost its last name.
   std::optional<NodeStat> look(const KeptNode& node) const noexcept;

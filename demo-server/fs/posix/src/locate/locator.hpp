@@ -19,8 +19,8 @@ class Locator {
  public:
   virtual ~Locator() = default;
 
-  /// O_PATH descriptor of the object. Status::stale if the object is gone or outside the exported tree. The tree is not
-  /// checked for an object with several names. Status::badhandle if this locator cannot have made the key.
+  /// O_PATH descriptor of the object. Status::stale if the object is gone or outside the exported tree; exception: an
+  /// object with several names may be outside the tree. Status::badhandle if this locator cannot have made the key.
   virtual StatusOr<Fd> open(const NodeKey& key) = 0;
   /// The key of an object that has just been found as `name` in the directory `parent`. Without a name, remembers no
   /// place.

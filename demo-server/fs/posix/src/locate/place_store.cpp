@@ -333,7 +333,7 @@ class PlaceStore::Database {
 
   Fd file_;
   const bool is_file_;
-  bool in_use_ = false;  // true if the file is marked as in use
+  bool in_use_ = false;  // true if the destructor must mark the file as closed
   const std::size_t max_entries_;
   const std::size_t map_size_;
   MDB_env* environment_ = nullptr;

@@ -19,7 +19,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// The kernel's name of the disk; empty if it has none.
+/// The kernel's name of the block device of the file system; empty if it has none.
 std::string disk_of(int directory) {
   struct stat s {};
   if (::fstat(directory, &s) != 0) return {};

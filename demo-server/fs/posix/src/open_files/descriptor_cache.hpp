@@ -44,7 +44,7 @@ class DescriptorCache {
 
   /// Null if `user` has no descriptor of the file that serves `use`.
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
-  /// Adds `file`, and drops the user's other descriptors of the same file if `file` serves all their uses.
+  /// Adds `file`, and drops each other descriptor that the user has of the same file if `file` serves all its uses.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
   /// Drops the descriptors that all users have of a file. A descriptor in use is closed when the last operation
   /// releases it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The option --capture of all programs.
+// The option --capture, which several programs have.
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +30,7 @@ class ToggleBySignal {
  public:
   /// If `capture` is null, the handling of SIGUSR2 does not change.
   explicit ToggleBySignal(std::shared_ptr<Capture> capture);
-  /// Ignores SIGUSR2 from now on, and closes the capture.
+  /// Closes the capture, if there is one, and makes the process ignore SIGUSR2.
   ~ToggleBySignal();
   ToggleBySignal(const ToggleBySignal&) = delete;
   ToggleBySignal& operator=(const ToggleBySignal&) = delete;

@@ -6,7 +6,7 @@
 
 namespace rpcrdma {
 
-/// Counts connections, in total and per peer address (without the port). Used on one thread.
+/// Counts connections, in total and per peer address (without the port). Not synchronized.
 class Admission {
  public:
   Admission(std::uint32_t total, std::uint32_t per_peer) noexcept : max_total_(total), max_per_peer_(per_peer) {}

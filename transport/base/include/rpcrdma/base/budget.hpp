@@ -62,7 +62,8 @@ class BudgetShare : public detail::BudgetHook {
 
   std::size_t used() const noexcept { return used_; }
   bool has_waiters() const noexcept { return !waiters_.empty(); }
-  /// Asks for `bytes`, at most the capacity: BudgetWaiter::on_budget() runs when they are granted, perhaps at once.
+  /// Asks for `bytes`, which must not exceed the capacity. BudgetWaiter::on_budget() runs when they are granted,
+  /// perhaps at once.
   inline void acquire(BudgetWaiter& waiter, std::size_t bytes) noexcept;
   inline void release(std::size_t bytes) noexcept;
   /// Transfers `bytes` that this share holds to `other`, a share of the same budget.

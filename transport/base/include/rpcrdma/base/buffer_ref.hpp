@@ -26,7 +26,7 @@ struct BufferRef {
 struct Segment {
   std::uint32_t handle = 0;  ///< the key of the registration
   std::uint32_t length = 0;  ///< bytes
-  std::uint64_t offset = 0;  ///< the offset of the first byte within the registration
+  std::uint64_t offset = 0;  ///< addresses the first byte; the next byte has offset + 1
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 

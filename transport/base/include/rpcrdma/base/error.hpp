@@ -23,7 +23,7 @@ using Result = boost::system::result<T, error_code>;
 
 /// What the caller can do about an error.
 enum class Condition {
-  retry = 1,  ///< a temporary shortage: the same call may succeed later
+  retry = 1,  ///< a state that may pass, such as a shortage: the same call may succeed later
   reconnect,  ///< the connection is lost: a new connection may succeed
   give_up,    ///< permanent for this call: neither waiting nor reconnecting helps
   bug,        ///< a programming error on one of the two sides

@@ -36,7 +36,7 @@ class Histogram {
   std::uint64_t count() const noexcept { return std::accumulate(counts_.begin(), counts_.end(), run_); }
   /// The sum of the values.
   std::uint64_t sum() const noexcept { return sum_ + last_ * run_; }
-  /// The number of values below `limit`, which is a power of two.
+  /// The number of values below `limit`, which is a power of two less than 2^kMaxBits.
   std::uint64_t count_below(std::uint64_t limit) const noexcept {
     std::uint64_t below = 0;
     for (std::size_t i = 0; i < kBuckets && lowest(i) < limit; ++i) below += at(i);

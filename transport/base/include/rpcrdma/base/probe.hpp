@@ -2,7 +2,7 @@
 #pragma once
 // Static probes (USDT) for bpftrace, perf and gdb. A probe is one no-operation instruction and an ELF note with the
 // address of the instruction and the locations of the arguments. A build without sys/sdt.h (systemtap-sdt-dev) has no
-// probes. docs/probes.md lists the probes; a test compares the list with the code.
+// probes. docs/probes.md lists the probes; a test compares the list with the programs.
 #ifdef RPCRDMA_PROBES
 #define SDT_USE_VARIADIC  // for STAP_PROBEV
 #include <sys/sdt.h>

@@ -38,11 +38,12 @@ RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexc
 ///
 /// Two threads that answer each other save wake-ups if they poll. But if a thread polls for less time than its peer
 /// takes to wake up, it finds nothing and blocks; the peer's next poll then finds nothing either, and both threads
-/// block in every turn. Therefore a poll lasts two wake-ups and the time of a short call. Whether to poll depends on an
-/// allowance, not on the length of past waits. A poll that finds nothing consumes allowance; a poll that finds work
-/// adds the wake-up time that it saved; and 2 % of the elapsed time is added. So a thread that mostly sleeps still
-/// polls now and then, and continues if its polls find work. Polls that find nothing cost at most 2 % of a processor,
-/// the time of one wake-up for each poll that found work, and the allowance at the start.
+/// block in every turn. Therefore, in Polling::Mode::automatic, a poll lasts two wake-ups and the time of a short call.
+/// Whether to poll depends on an allowance, not on the length of past waits. A poll that finds nothing consumes
+/// allowance; a poll that finds work adds the wake-up time that it saved; and 2 % of the elapsed time is added. So a
+/// thread that mostly sleeps still polls now and then, and continues if its polls find work. Polls that find nothing
+/// cost at most 2 % of a processor, the time of one wake-up for each poll that found work, and the allowance at the
+/// start.
 ///
 /// If a thread yields the processor and does not get it back within `kDisplaced`, it competes with a busy thread. It
 /// then does not poll but blocks in each wait, as the scheduler favours a thread that wakes up. This pause lasts at

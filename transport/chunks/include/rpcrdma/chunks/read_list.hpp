@@ -32,8 +32,8 @@ class ReadList {
   std::span<const Chunk> chunks() const noexcept { return chunks_; }
 
   /// Makes the payload of a call from its reduced stream, which is one piece of memory. False if a chunk's position
-  /// lies outside the stream, if fewer than 8 bytes (the XID and the message type) precede the first chunk, or if the
-  /// payload would exceed 2^32 - 1 bytes.
+  /// lies outside the stream, if the payload does not begin with 8 bytes of the stream (the XID and the message type),
+  /// or if the payload would exceed 2^32 - 1 bytes.
   bool assemble(BufferRef stream, Payload& out) const;
 
  private:

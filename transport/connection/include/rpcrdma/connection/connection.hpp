@@ -109,8 +109,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// VersionChoice::automatic a client offers version two by its first call, and a server learns the version from the
   /// client's messages.
   std::uint32_t version() const noexcept { return version_; }
-  /// False while the version is unknown: a client does not know yet whether the server supports the offered
-  /// version, or a server with VersionChoice::automatic has not received a message yet.
+  /// Only VersionChoice::automatic makes this false: in a client until it decodes a message of version two or
+  /// fall_back() is called, in a server until it decodes its first message. RDMA_ERRORs do not count.
   bool version_settled() const noexcept { return version_settled_; }
   /// To be called when the server has refused version two but supports version one. Later calls have version one.
   void fall_back() noexcept;
@@ -122,7 +122,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// The largest Send that may carry a call of this side, in bytes: the send threshold, or less while the version is
   /// not settled.
   std::uint32_t max_call() const noexcept;
-  /// The size of the first buffer of a message: the negotiated send threshold, which characteristics do not change.
+  /// The size of the buffer in which a call or a reply begins: the send threshold before any change of characteristics.
   std::uint32_t buffer_size() const noexcept { return buffer_size_; }
   /// The largest send threshold of this connection so far.
   std::uint32_t highest_send() const noexcept { return highest_send_; }
@@ -174,7 +174,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// True if offer_smaller_receives() makes sense: memory is short, the state is ExchangeState::active, this side's
   /// receives are larger than at first and are not being raised, and this offer has not been made yet.
   bool may_offer_smaller_receives() const noexcept;
-  /// Tells the peer that smaller receives would suffice. Requires may_offer_smaller_receives().
+  /// Tells the peer that this side would accept a request for the size that its receives had at first. Requires
+  /// may_offer_smaller_receives().
   void offer_smaller_receives() noexcept;
   /// To be called when ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
@@ -206,7 +207,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// is no longer bound.
   Result<fabric::Window*> take_window();
   void give_window(fabric::Window* window) noexcept { windows_.give_back(*window); }
-  /// Unlike other functions that post work, bind() does not abort the connection when it fails.
+  /// A failure does not abort the connection.
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
 

@@ -73,7 +73,7 @@ class SendCredits {
   std::uint32_t capacity() const noexcept { return capacity_; }
   std::uint32_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiters_.empty(); }
-  /// The number of calls of wait() so far.
+  /// The number of waiters that wait() has queued so far.
   std::uint64_t waits() const noexcept { return waits_; }
 
   /// The result is empty (count 0) if too few entries are free, or if a waiter is in the queue.

@@ -19,7 +19,7 @@ struct Traffic {
   std::uint64_t read_bytes = 0;     ///< their bytes
   std::uint64_t writes = 0;         ///< RDMA Writes posted
   std::uint64_t write_bytes = 0;    ///< their bytes
-  // Memory that this side exposes.
+  // Memory that this side exposes, and invalidation of the peer's memory.
   std::uint64_t windows = 0;                ///< windows bound, or regions registered for one call
   std::uint64_t window_bytes = 0;           ///< bytes that these windows exposed
   std::uint64_t local_invalidations = 0;    ///< windows that this side invalidated
@@ -46,7 +46,7 @@ struct Traffic {
   std::uint64_t send_queue_waits = 0;  ///< calls, replies, RDMA Reads or Writes that waited for a send queue entry
   std::uint64_t read_depth_waits = 0;  ///< RDMA Reads that waited because the connection's ORD was in use
   std::uint64_t budget_waits = 0;      ///< how often calls waited for bytes of a budget (responder)
-  // Sums of credits over all messages; divided by `calls`, they are means.
+  // Sums of credits over all messages; divided by `calls`, they are means if every call has a reply.
   std::uint64_t credits_asked = 0;    ///< credits that calls have requested
   std::uint64_t credits_granted = 0;  ///< credits that replies have granted
 

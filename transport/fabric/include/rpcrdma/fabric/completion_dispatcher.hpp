@@ -24,7 +24,7 @@ namespace rpcrdma::fabric {
 
 class CompletionDispatcher {
  public:
-  /// The provider's callback after a posted dispatch.
+  /// The provider that the dispatcher calls back.
   class Owner {
    public:
     /// Called after the callbacks of a run() that wake() posted: does what the provider must do next, such as transmit.

@@ -227,7 +227,7 @@ class RPCRDMA_EXPORT AccessEvents {
   ~AccessEvents() = default;
 };
 
-/// The size of a queue pair, and its parameters for the handshake.
+/// Options of a queue pair.
 struct QueuePairOptions {
   /// ConnectionInfo::number of a connector; 0: the provider chooses it. An acceptor has the number of its request.
   std::uint64_t number = 0;

@@ -52,7 +52,7 @@ std::size_t FpduReader::until_large() const noexcept {
   }
 }
 
-/// Notes whether the current frame is large, and counts the small frames since the last large one.
+/// Notes whether the current frame is large, and counts the small frames since the last large one up to kGuarded.
 void FpduReader::note_header() noexcept {
   large_ = remaining_ >= kLargePayload;
   if (!large_) {

@@ -102,7 +102,7 @@ class FpduReader {
   std::size_t smalls_ = 0;  // small frames since the last large one, at most kGuarded
 
   std::unique_ptr<std::byte[]> scratch_;
-  std::size_t scratch_size_ = 0;  // bytes of scratch_ that a plan offers while small frames arrive
+  std::size_t scratch_size_ = 0;  // bytes of scratch_ that a plan offers unless on_guard()
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -59,8 +59,8 @@ void FpduWriter::end() noexcept {
   ++frames_;
 }
 
-/// Copies `octets` into the stream, with the markers that are due. `covered`: the CRC covers these bytes. [5044-4.3-a]
-/// [5044-4.3-i] markers only if the peer requested them
+/// Copies `octets` into the stream. `covered`: the CRC covers these bytes; only then, adds the markers that are due.
+/// [5044-4.3-a] [5044-4.3-i] markers only if the peer requested them
 void FpduWriter::emit(Octets octets, bool covered) noexcept {
   while (!octets.empty()) {
     std::size_t n = octets.size();

@@ -21,7 +21,7 @@ class ArrivingFrame {
   /// To be called when `count` bytes have arrived. Returns `followed` if more bytes follow the frame: the peer must not
   /// send them yet.
   State add(std::size_t count);
-  /// Whether the header has arrived: `frame` then holds its values.
+  /// Whether the header has arrived: `frame` then holds its values, unless its key is wrong.
   bool has_header() const noexcept { return size_ >= kStartupHeaderSize; }
 
   StartupFrame frame;  ///< complete in the states `complete` and `followed`

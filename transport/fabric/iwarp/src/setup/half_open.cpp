@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: reads the Request, within one time limit.
-// Ownership: the handlers keep the object alive. At the end the listener receives the socket, and the Request if it is
-// complete.
+// Ownership: the handlers keep the object alive. At the end the listener, if it still exists, receives the socket and,
+// if there was no error, the Request.
 // Error handling: a Request that is malformed, late, of an unknown revision or followed by more bytes closes the
 // connection without a Reply.
 #include "setup/half_open.hpp"

@@ -141,7 +141,8 @@ bool SendSide::add_frame(FpduWriter& writer) noexcept {
   return true;
 }
 
-// [5041-4.1-c] [5041-5.3-b] sends the segments in order; [5044-3-c] [5044-4.5-d] each is as large as the MULPDU allows
+// [5041-4.1-c] [5041-5.3-b] sends the segments in order; [5044-3-c] [5044-4.5-d] each but the last is as large as the
+// MULPDU allows
 bool SendSide::add_send_frame(Work& work, FpduWriter& writer) noexcept {
   DdpHeader header;
   const bool solicited = work.options.solicited;

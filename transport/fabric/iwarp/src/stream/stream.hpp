@@ -106,7 +106,8 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Ending.
   /// Ends this side: flushes all outstanding work; on_disconnected(why) follows.
   void end(error_code why, Parting parting = Parting::close, std::vector<std::byte> last_words = {}) noexcept;
-  /// Ends the connection with a Terminate for the current segment.
+  /// Ends the connection with a Terminate for the current segment. Exception: after an error of MPA, a side that must
+  /// not send yet sends no Terminate.
   void violate(const TerminateCode& error, FabricError why) noexcept;
   void part(Parting parting, std::vector<std::byte> last_words) noexcept;
   void arm_close_timer();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: disconnect() sends all posted work, then each side closes its direction; every other end is immediate.
-// The wait for the peer ends after IwarpOptions::close_timeout without progress.
+// Operation: disconnect() of an established connection sends all posted work, then each side closes its direction.
+// Every other end is immediate. The wait for the peer ends after IwarpOptions::close_timeout, but goes on as long as
+// posted work is outstanding and bytes are written.
 // Ownership: after the end nothing refers to the user's memory: the rest of a partly written frame is copied.
 // Error handling: only the first error counts [5040-7.1-c].
 #include "framing/terminate_frame.hpp"

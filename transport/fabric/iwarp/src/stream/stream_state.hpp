@@ -23,7 +23,7 @@ class StreamState {
     start,       ///< the user starts the queue pair
     establish,   ///< the handshake succeeded
     disconnect,  ///< the user ends the connection in an orderly way
-    drained,     ///< all posted work is complete, and all Reads of the peer are answered
+    drained,     ///< all posted work except receives is complete, and all Reads of the peer are answered
     peer_end,    ///< the peer ended its direction between two frames
     end,         ///< anything that ends the connection at once
   };

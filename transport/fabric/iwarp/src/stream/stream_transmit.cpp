@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: frames are gathered into a batch, and the batch is written at once. Bytes that the socket does not accept
 // are written when it is writable again. The next batch is made when this batch has been written.
-// Ownership: payload is sent from the user's memory: work requests hold their buffers, and Responses pin their windows,
-// until the batch is written.
+// Ownership: payload is sent from the user's memory, or copied if the peer requested markers. Work requests hold their
+// buffers, and Responses pin their windows, until the batch is written.
 // Error handling: after a write error nothing is sent. A Terminate with the reason may still arrive, so the connection
 // does not end until reading fails or ends too or, after disconnect(), the close timer expires.
 #include <boost/asio/bind_allocator.hpp>
@@ -54,7 +54,7 @@ void Stream::batch_written() noexcept {
   retire();
 }
 
-/// True if no posted work, no Read of the peer and no frame remains.
+/// True if the send queue is empty, all Reads of the peer are answered, and all frames are written.
 bool Stream::drained() const noexcept { return sends_.empty() && responder_.empty() && writer_.empty(); }
 
 /// After disconnect(): this side's direction ends when all posted work is done and all Reads of the peer are answered.

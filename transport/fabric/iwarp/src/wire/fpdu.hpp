@@ -26,7 +26,8 @@ constexpr std::size_t fpdu_size(std::size_t ulpdu) noexcept {
 /// [5044-3-d] [5044-4.5-c] [5044-3-e] Limits a MULPDU to the range that every peer accepts.
 constexpr std::uint32_t clamp_mulpdu(std::uint32_t size) noexcept { return std::clamp(size, kMinMulpdu, kMaxMulpdu); }
 
-/// [5044-4.5-a] [5044-4.5-b] The largest ULPDU whose frame fits one TCP segment of `emss` bytes.
+/// [5044-4.5-a] [5044-4.5-b] The largest ULPDU whose frame fits one TCP segment of `emss` bytes, limited by
+/// clamp_mulpdu().
 constexpr std::uint32_t mulpdu_for(std::uint32_t emss, bool markers) noexcept {
   const std::uint32_t overhead = 6 + (markers ? 4 * ((emss + 511) / 512) : 0) + emss % 4;
   return clamp_mulpdu(emss > overhead ? emss - overhead : 0);

@@ -59,8 +59,8 @@ class Device {
   /// Registers memory until remove(), without access rights for peers. Windows may be bound to it.
   Result<ibv_mr*> add(std::span<std::byte> memory);
   void remove(ibv_mr* region) noexcept;
-  /// The registration that holds all of `memory`; null if there is none or `memory` is empty. Found by key, or by
-  /// address if the key belongs to an earlier fabric.
+  /// The registration that holds all of `memory`; null if there is none or `memory` is empty. Found by key, else by
+  /// address, because the key may belong to an earlier fabric.
   ibv_mr* covering(BufferRef memory) const noexcept;
   /// Registers exactly `sink`, for one RDMA Read. On iWARP a Read Request discloses the key of its sink to the peer,
   /// which can use this key as long as it is valid. The key of the memory around the sink stays secret.
@@ -87,7 +87,7 @@ class Device {
 /// An id bound to the device at `address`. Fails with the error of why_no_device() if there is none.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
 /// The time limit of one attempt to resolve an address; several attempts follow each other. While the kernel learns the
-/// hardware address of the next hop, rxe may report the answer only after this limit.
+/// hardware address of the next hop, an attempt on rxe may take the whole limit.
 inline constexpr std::chrono::milliseconds kResolveTry{200};
 /// An id bound to the device that leads to a peer at `address`; blocks.
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Error handling. If closing fails, the descriptors stay open until the process ends.
+// Error handling: if a lost device cannot be closed, its descriptors stay open until the process ends.
 #include "device/open_devices.hpp"
 
 #include <fcntl.h>

@@ -27,7 +27,7 @@ struct CallSpec {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
-/// A reply that owns its bytes.
+/// A reply that owns its bytes, except those placed in CallSpec::results.
 struct OwnedReply {
   std::vector<std::byte> message;  ///< the reduced reply, its XID first
   std::vector<std::uint32_t>

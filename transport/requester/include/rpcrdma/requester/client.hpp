@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The client side of a service: a requester on one connection at a time. A lost connection is re-established when calls
-// need it.
+// or a reverse service need it.
 #include <chrono>
 #include <memory>
 
@@ -29,9 +29,9 @@ class RPCRDMA_EXPORT CallSink {
   virtual BackwardSupport support() const noexcept { return BackwardSupport::size_limited; }
   /// A reverse call; `message` may be moved from. Called on the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
-  /// A message that cannot be processed and is not a reply to a call of this client.
+  /// A message that cannot be processed and does not have the XID of an outstanding call of this client.
   virtual void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept = 0;
-  /// The connection has ended; nothing is posted on it any more.
+  /// The connection has ended or was not made, or the client is being destroyed. Nothing is posted any more.
   virtual void on_lost() noexcept = 0;
   /// The end of a batch of completions.
   virtual void on_batch_end() noexcept {}
@@ -62,10 +62,10 @@ struct ClientOptions {
   std::uint32_t max_waiting = 1u << 16;
 };
 
-/// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread; both must
-/// outlive the client and any Call::done() in progress. Destroying the client ends the connection at once. Calls that
-/// are not over complete before the destructor returns, with BaseError::cancelled unless their outcome is already
-/// known. Call::done() may destroy the client.
+/// Connects on the first submit() or connect(), and keeps the connection. Uses `fabric` and `pool` on the fabric's
+/// thread; both must outlive the client and any Call::done() in progress. Destroying the client ends the connection at
+/// once. Calls that are not over complete before the destructor returns, with BaseError::cancelled unless their outcome
+/// is already known. Call::done() may destroy the client.
 class RPCRDMA_EXPORT Client {
  public:
   /// A client that is not connected yet. To be called on the fabric's thread.
@@ -89,7 +89,8 @@ class RPCRDMA_EXPORT Client {
   /// The transport characteristics of both sides, in version two. Valid as long as the client.
   virtual CharacteristicsExchange& exchange() noexcept = 0;
   /// From now on, `sink` receives reverse calls. It must outlive the client. While there is a sink, a lost connection
-  /// is re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
+  /// is re-established even if no call waits (RFC 8167 section 5.4), except after close(). Null: reverse calls are
+  /// discarded (section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;
 };
 

@@ -32,7 +32,7 @@ class RPCRDMA_EXPORT ReverseRequester : public Requester {
   /// False once the connection has ended. May be called on any thread.
   virtual bool connected() const noexcept = 0;
 
-  // Events that the owner of the connection forwards.
+  // The owner of the connection calls these functions when a message arrives, a batch ends or the connection is lost.
   virtual void on_reply(Received& message) = 0;
   virtual void on_peer_error(Received& message) = 0;
   virtual void on_batch_end() = 0;

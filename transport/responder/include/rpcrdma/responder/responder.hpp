@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks when the handler names their destination,
-// writes the Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both sides set R and the
-// call has chunks).
+// writes the Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both sides permit remote
+// invalidation and the call has chunks).
 //
 // Threads: everything here, unless a function says otherwise, belongs to the thread of the connection's io_context,
 // IncomingCall::context().
@@ -89,7 +89,7 @@ class RPCRDMA_EXPORT IncomingCall {
   /// reply() starts the message again from its beginning.
   virtual PayloadBuilder& reply() noexcept = 0;
   /// Whether write_ahead() is possible for a reply of `length` bytes: the call has no Write chunk, it has a Reply chunk
-  /// in which the reply fits, and the reply does not fit inline.
+  /// in which the reply fits, and the reply exceeds the inline threshold even without a header.
   virtual bool may_write_ahead(std::uint32_t /*length*/) const noexcept { return false; }
   /// Writes to the Reply chunk the bytes that have been added to the reply since the last write_ahead(). `handler` runs
   /// with the outcome when the fabric no longer reads that memory; do not change the reply before then. The bytes
@@ -97,10 +97,10 @@ class RPCRDMA_EXPORT IncomingCall {
   /// message again.
   virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
   /// Sends the reply: items in the Write chunks, in order, all other bytes inline or in the Reply chunk. A reply that
-  /// does not fit becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply was
-  /// built, so that its builder is not ok(), the connection is ended, and the client sends the call again (section
-  /// 4.5.4). `handler` runs with the outcome when the memory given to reply().item() is no longer used. The CallHandler
-  /// must not use the call after send().
+  /// does not fit becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). In two cases the connection is ended, and
+  /// the client sends the call again (section 4.5.4): memory ran out while the reply was built, or the reply fitted the
+  /// Receives of the client before this side asked for smaller ones. `handler` runs with the outcome when the memory
+  /// given to reply().item() is no longer used. The CallHandler must not use the call after send().
   virtual void send(Handler handler) = 0;
   /// Ends the call without a reply: the client waits until its deadline. For calls that must not be answered. It is not
   /// meant for replies that cannot be built.

@@ -24,8 +24,9 @@ struct ServerOptions {
   /// is rejected.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, over all its ports
-  /// A connection without a call for this time is idle and may be evicted. Its client reconnects when it has a call.
-  std::chrono::milliseconds idle_grace{10000};  ///< also the time after which idle pool memory is unmapped
+  /// A connection without a call for this time is idle and may be evicted, unless a reference to its ReverseRequester
+  /// exists that may make calls. Its client reconnects when it has a call.
+  std::chrono::milliseconds idle_grace{10000};  ///< also the interval at which idle pool memory is unmapped
   /// The maximum number of bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once. Peer
   /// addresses and their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their
   /// own, a quarter as large but at least `max_chunk`.
@@ -71,7 +72,7 @@ struct ConnectionReport {
   std::uint32_t version = 1;               ///< the version of RPC-over-RDMA
   std::uint32_t inline_send = 0;           ///< the largest Send of the server, in bytes
   std::uint32_t inline_receive = 0;        ///< the largest Send of the client, in bytes
-  bool remote_invalidation = false;        ///< replies are sent with Send with Invalidate
+  bool remote_invalidation = false;        ///< replies may use Send with Invalidate
   ConnectionStatistics statistics;         ///< calls, credits, bulk memory
   Traffic traffic;                         ///< the counters since the connection was accepted
   std::vector<ProcedureCalls> procedures;  ///< calls by procedure, in descending order

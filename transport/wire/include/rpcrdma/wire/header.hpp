@@ -59,7 +59,7 @@ struct DecodeLimits {
   /// The maximum number of segments in all lists together, and the maximum number of Write chunks. The RFC sets no
   /// limit but the size of a message.
   std::size_t max_segments = 4096;
-  /// The range of accepted versions; decode() refuses others with WireError::bad_version.
+  /// The range of accepted versions; decode() refuses others, except of an RDMA_ERROR, with WireError::bad_version.
   std::uint32_t lowest_version = kVersion;
   std::uint32_t highest_version = kVersion;
 };

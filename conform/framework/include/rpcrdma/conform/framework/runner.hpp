@@ -30,7 +30,7 @@ struct CaseResult {
   const CaseInfo* info = nullptr;
   Verdict verdict = Verdict::pass;
   std::vector<std::string> sent;      ///< lines beyond CaseInfo::sends
-  std::vector<std::string> received;  ///< lines; the last one of a failure is its cause
+  std::vector<std::string> received;  ///< lines; if the case failed, the last line tells why
   std::string reason;                 ///< why it was skipped, or why the failure is accepted
   bool stale = false;                 ///< the case passed, although it is listed as a known divergence
   std::chrono::milliseconds took{0};

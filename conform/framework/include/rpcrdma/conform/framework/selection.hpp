@@ -11,8 +11,9 @@ namespace rpcrdma::conform {
 /// Whether `text` matches `glob`, in which `*` stands for any characters and `?` for one.
 bool glob_matches(std::string_view glob, std::string_view text) noexcept;
 
-/// The cases that --only names: each pattern is a glob of whole ids, such as `header/*`, or a regular expression
-/// (ECMAScript) that is found in the id. Without patterns all cases are selected.
+/// The cases that --only names. A pattern with `*` or `?` and no other special character, such as `header/*`, is a glob
+/// of whole ids. Any other pattern is a regular expression (ECMAScript) that is found in the id. Without patterns all
+/// cases are selected.
 class Selection {
  public:
   /// Adds a pattern. Returns an error message, or nothing.

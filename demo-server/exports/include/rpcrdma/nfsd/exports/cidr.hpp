@@ -11,7 +11,7 @@ namespace rpcrdma::nfsd {
 /// addresses.
 class Cidr {
  public:
-  /// Returns nothing for text of another form.
+  /// Returns nothing for text of another form, for an IPv6 zone, and for less than 96 bits of an IPv4-mapped address.
   static std::optional<Cidr> parse(std::string_view text);
   /// Treats an IPv4-mapped IPv6 address as the IPv4 address.
   bool contains(const boost::asio::ip::address& address) const noexcept;

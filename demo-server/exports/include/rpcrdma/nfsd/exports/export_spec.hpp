@@ -39,7 +39,7 @@ struct ExportSpec : ExportPolicy {
 /// Parses the argument of --export. Does not access the directory.
 Checked<ExportSpec> parse_export(std::string_view text);
 
-/// Sets one option that follows the name: ro, allow=CIDR and so on.
+/// Sets one OPTION of the argument of --export: ro, allow=CIDR and so on.
 Checked<void> set_export_option(std::string_view word, ExportSpec& spec);
 
 /// Names an unnamed export after its directory, and removes final slashes from the name. Refuses an invalid name,

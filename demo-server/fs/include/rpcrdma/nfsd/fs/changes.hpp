@@ -27,8 +27,8 @@ inline constexpr std::uint32_t kGroupExecute = 010;
 }  // namespace mode
 
 /// `wanted`, but without the set-id bits if the request also sets owner or group, as the new owner has not consented to
-/// them. Linux's server does the same. If the group has no right to execute the file, the set-group-id bit means
-/// mandatory locking, and stays.
+/// them. Linux's server does the same. A directory keeps both bits. If the group has no right to execute the file, the
+/// set-group-id bit means mandatory locking, and stays.
 std::uint32_t mode_beside_owner(std::uint32_t wanted, const SetAttributes& changes, FileType type) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -69,7 +69,7 @@ struct DirectoryEntry {
   std::uint64_t fileid = 0;
   std::string_view name;     ///< valid during the callback
   std::uint64_t cookie = 0;  ///< the position after this entry, where a listing can continue; never 0
-  /// Set only on request, and if available.
+  /// `attributes` and `node` are set only if DirectoryRequest::want_nodes is true, and if they are available.
   std::optional<Attributes> attributes;
   NodeKey node;
 };
@@ -143,7 +143,7 @@ class FileSystem {
   /// Fills `into` with the bytes from `offset` on, up to the end of the file.
   virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                           std::span<const BufferRef> into) = 0;
-  /// Returns nothing if it would block, and also if the file is not open.
+  /// As read(), but without blocking. If it returns nothing, for example because the file is not open, call read().
   virtual std::optional<ReadResult> read_at_once(const Caller&, const NodeKey&, std::uint64_t,
                                                  std::span<const BufferRef>) {
     return std::nullopt;

@@ -94,7 +94,7 @@ class Daemon {
   ServiceManager manager_;
   std::shared_ptr<capture::Capture> capture_;  // null without --capture
   // Destroyed in reverse order: objects that serve calls before objects that calls use.
-  boost::asio::io_context control_{1};  // signals and the shutdown deadline, on a thread of its own that never blocks
+  boost::asio::io_context control_{1};  // signals and timers, on a thread of its own that never blocks
   boost::asio::io_context slow_{1};     // run by run(), for work that may block
   boost::asio::io_context metrics_context_{1};
   std::vector<std::unique_ptr<Loop>> loops_;
@@ -121,7 +121,7 @@ class Daemon {
   bool late_ = false;             // a loop has not answered within the watchdog's interval
   std::size_t silent_loops_ = 0;  // loops that have not answered the watchdog's last check
   bool ending_ = false;
-  bool closed_ = false;  // all servers are closed: do not use groups_ and tcp_servers_ any more
+  bool closed_ = false;  // all servers are closed, or tear_down() runs: do not use groups_ and tcp_servers_ any more
   std::atomic<bool> tidying_now_{false};
   std::vector<boost::asio::ip::tcp::endpoint> rdma_bound_;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_bound_;

@@ -71,7 +71,7 @@ class IoPool {
   mutable std::mutex mutex_;
   std::unique_ptr<Place[]> places_;
   std::vector<Place*> idle_;   // the last one is woken first; at most the regular number of threads
-  std::vector<Place*> spare_;  // other idle threads; woken when no job starts
+  std::vector<Place*> spare_;  // other idle threads; add_threads() wakes them
   std::vector<Job> ring_;      // queue that keeps its capacity
   std::size_t first_ = 0;
   std::size_t count_ = 0;

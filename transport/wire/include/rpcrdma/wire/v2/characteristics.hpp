@@ -11,7 +11,7 @@
 
 namespace rpcrdma::wire::v2 {
 
-/// The codes that this implementation interprets (section 3, table 1).
+/// The codes of the draft that this implementation interprets (section 3, table 1).
 enum class CharacteristicId : std::uint32_t {
   receive_buffer_size = 1,            ///< least size of the sender's posted Receives, in bytes (section 3.1)
   requester_remote_invalidation = 2,  ///< 1: as Requester the sender accepts Send with Invalidate (section 3.2)
@@ -42,7 +42,7 @@ struct Characteristic {
   Characteristic(CharacteristicId known, std::uint32_t its_value) noexcept
       : id(static_cast<std::uint32_t>(known)), value(its_value) {}
   Characteristic(std::uint32_t other, Octets its_data) noexcept : id(other), data(its_data) {}
-  /// True if this implementation interprets the id. `value` holds the value if true, `data` if false.
+  /// True if the id is in CharacteristicId. `value` holds the value if true, `data` if false.
   bool known() const noexcept {
     return id >= static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) &&
            id <= static_cast<std::uint32_t>(CharacteristicId::backward_request_support);

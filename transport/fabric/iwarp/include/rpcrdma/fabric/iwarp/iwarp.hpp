@@ -25,7 +25,8 @@ struct IwarpOptions {
   /// As initiator, reconnect without RFC 6581 when the peer closes the connection instead of answering an enhanced
   /// request.
   bool fall_back = false;
-  /// As initiator, request the peer-to-peer model of RFC 6581, in which either side may send first.
+  /// As initiator, request the peer-to-peer model of RFC 6581, in which either side may send first. No effect if
+  /// `enhanced` is false.
   bool peer_to_peer = false;
   /// As initiator, the local address; unset: the system chooses an address that leads to the peer.
   std::optional<boost::asio::ip::address> source{};

@@ -38,7 +38,7 @@ struct VerbsOptions {
 /// Whether binding `address` yields an RDMA device. False for wildcard and loopback addresses.
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
-/// The provider. A process has only one, as librdmacm opens a device once per process. A device that was removed is
+/// The provider. Make only one in a process, as librdmacm opens a device once per process. A device that was removed is
 /// closed when the last fabric on it is destroyed. May be used on any thread. The fabrics may outlive this object.
 class Verbs {
  public:
