@@ -2,7 +2,6 @@
 // rpcrdma-nfs: one command on files of an NFSv3 server.
 #include <fmt/core.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/capture_option/capture_option.hpp"
+#include "rpcrdma/cli/limits.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
 namespace {
@@ -41,14 +41,6 @@ void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, end_if_nobody_reads);
   std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
-}
-
-/// Needed for copies of trees, which hold a descriptor for each level.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 65536);
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /// Logs nothing unless RPCRDMA_LOG names a level, so that an error is one line.
@@ -98,7 +90,7 @@ int main(int argc, char** argv) {
   options.umask = ::umask(0);
   ::umask(options.umask);
   handle_signals();
-  allow_many_descriptors();
+  cli::raise_descriptor_limit();  // copies of trees hold a descriptor for each level
   fabric::raise_locked_memory_limit();
 
   commands::Reporter report(options.command);
