@@ -50,7 +50,7 @@ PayloadBuilder& TcpCall::reply() noexcept {
 void TcpCall::send(Handler handler) {
   handler_ = std::move(handler);
   const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
-  if (!reply_.ok()) {  // a reply that cannot be built ends the connection, as over RDMA
+  if (!reply_.ok()) {
     owner_->end_because("a reply could not be built");
     return written(transport::TransportError::connection_lost);
   }

@@ -103,7 +103,7 @@ bool Decoder::chunk_left() const noexcept {
 }
 
 bool Decoder::inline_bulk(bulk_data& out) noexcept {
-  // [8166-6.1-d] refuses a result that is inline although a Write chunk is left
+  // [8166-6.1-d] refuses a result that is inline and not empty although a Write chunk is left
   if (out.length != 0 && chunk_left()) {
     fail(DecodeFailure::ignored_chunk);
     return false;

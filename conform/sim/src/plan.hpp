@@ -50,7 +50,7 @@ struct Setup {
   std::uint32_t file_clients = 1;
   std::uint32_t call_clients = 1;
   std::uint32_t workers = 1;     ///< concurrent sequences of operations of a file client
-  std::uint32_t operations = 0;  ///< operations of each sequence, and calls of each client of calls
+  std::uint32_t operations = 0;  ///< of each sequence; also the calls of each client of calls that exists at the start
   std::uint32_t call_timeout_ms = 0;
   std::uint32_t silence_ms = 0;
   std::uint32_t grace_ms = 0;

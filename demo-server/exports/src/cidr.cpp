@@ -28,7 +28,7 @@ bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
 
 }  // namespace
 
-/// Returns nothing if the range holds both IPv4-mapped and other addresses.
+/// Returns nothing if `base` is IPv4-mapped and the range also holds addresses that are not.
 std::optional<Cidr> Cidr::make(const ip::address& base, unsigned bits) {
   Cidr range;
   range.base_ = plain(base);

@@ -110,7 +110,7 @@ class RPCRDMA_EXPORT Server {
   /// What one listener has done.
   struct ListenerStatistics {
     Listener listener;                     ///< as in listeners()
-    transport::ListenerCounters counters;  ///< totals since start()
+    transport::ListenerCounters counters;  ///< since start(), except `connections`
   };
   /// Sums over all listeners and threads.
   struct Statistics {
@@ -120,7 +120,7 @@ class RPCRDMA_EXPORT Server {
     std::uint64_t calls = 0;             ///< calls received
     std::uint64_t errors_sent = 0;       ///< RDMA_ERROR messages sent
     std::uint64_t invalidated = 0;       ///< replies sent by Send with Invalidate
-    std::size_t bulk_in_use = 0;         ///< bytes held of the bulk budgets, over RDMA
+    std::size_t bulk_in_use = 0;         ///< bytes that RDMA calls hold of the budgets for bulk data and long calls
     std::size_t receive_bytes = 0;       ///< bytes registered for the receives of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receive buffers

@@ -103,7 +103,7 @@ class LinkState {
   Packet packet_;                              // the packet that is being read, or is held
   std::vector<std::byte> uncut_;               // the packet that is being cut, or the bytes read beyond the MTU
   Segmenter segmenter_;                        // cuts the packet that is in uncut_
-  Peer* held_for_ = nullptr;                   // the device is not read until this peer has room for packet_
+  Peer* held_for_ = nullptr;                   // the peer for which packet_ is held; while set, the device is not read
   Peer::Clock::duration::rep held_ticks_ = 0;  // runs of the timer until that peer is stalled
   const Peer* last_ = nullptr;  // peer of the last packet; only compared, as the peer may have been destroyed
   // Until this time several peers use the device, so hold() waits for one only as long as Peer::patience allows.

@@ -65,7 +65,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   const Log log_;
   std::atomic<bool> active_{false};
   std::atomic<bool> closing_{false};
-  std::atomic<bool> given_up_{false};  // the disk has not answered in time
+  std::atomic<bool> given_up_{false};  // set by close() after a time limit: a full pipe is no longer waited for
   std::atomic<bool> hurried_{false};
   std::atomic<std::uint64_t> runs_{0};  // how many times the capture was started
   std::atomic<std::size_t> ended_{0};   // connections that have ended and wait for the thread
@@ -79,7 +79,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
 
   std::thread thread_;
   std::chrono::microseconds interval_;  // how long the thread sleeps before it looks for records again
-  FileWriter file_;                     // used by the thread
+  FileWriter file_;                     // used by the thread; by other threads only for open() and counts()
 };
 
 }  // namespace rpcrdma::capture

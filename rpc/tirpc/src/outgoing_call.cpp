@@ -206,7 +206,7 @@ class PostedCalls::One final : public transport::Call {
   PostedCalls& owner_;
   transport::Requester& requester_;
   std::vector<std::byte> message_;
-  std::optional<std::uint64_t> connection_;  // the connection on which the call was sent
+  std::optional<std::uint64_t> connection_;  // the number of reconnections when the call was encoded
 };
 
 PostedCalls::PostedCalls() = default;

@@ -15,7 +15,7 @@
 
 namespace rpcrdma::tirpc {
 
-/// The arguments of clnt_call().
+/// A call of clnt_call(): its arguments, and what the CLIENT adds to them.
 struct CallArgs {
   AUTH* auth = nullptr;
   std::uint32_t xid = 0;

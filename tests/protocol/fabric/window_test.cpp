@@ -13,7 +13,7 @@ using fabric::FabricError;
 
 constexpr std::byte kUntouched{0xee};
 
-// [5041-8.3.1-c] [5041-7.1-b] accesses beyond either end are refused
+// [5041-8.3.1-c] [5041-7.1-b] a Write that does not lie within the window is refused
 TEST_P(WindowTest, WritesBeyondTheEnd) {
   connect();
   Memory target(bed_->client(), 3000, kUntouched);

@@ -29,7 +29,8 @@ class Responder : public IwarpTest {
   }
 };
 
-// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] [8166-5-a] the port of an endpoint is a TCP port
+// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] an enhanced Request gets an enhanced Reply with the read depths
+// of this side; [8166-5-a] the port of an endpoint is a TCP port
 TEST_F(Responder, EnhancedRequest) {
   fabric::QueuePairOptions options;
   options.private_data = from_hex("f6ab0e1801000303");
@@ -250,7 +251,7 @@ TEST_F(Responder, InvalidationBeforeTheFirstFpdu) {
 
 struct RtrCase {
   const char* name;
-  const char* word;  // IRD and ORD of the request
+  const char* word;  // flags, IRD and ORD of the request, in hexadecimal
   const char* answer;
 };
 class ResponderPeerToPeer : public Responder, public testing::WithParamInterface<RtrCase> {};

@@ -39,7 +39,7 @@ class LargeDirectory : public Served {
     ::close(fd);
   }
 
-  /// Removes and adds some entries; called between two replies.
+  /// Removes and adds some entries; called after each reply.
   void change() {
     for (int k = 0; k < 8 && going_ < kEntries; going_ += 20, ++k) {
       ASSERT_EQ(call<nfs3::Remove>({in(directory_, name_of(going_))})->status, NFS3_OK);

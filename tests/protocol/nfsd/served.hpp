@@ -38,7 +38,7 @@ class Served : public ::testing::TestWithParam<const char*> {
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
   /// Returns the export that `--export` makes from `name` and `options`, for the back end under test.
   ExportSpec spec_of(const std::string& name, const std::string& options);
-  /// Adds an export with `options`. The writable export "/data" always exists.
+  /// Adds an export with `options`. start() adds the writable export "/data".
   void add_export(const std::string& name, const std::string& options);
   void start();
   void reconnect();

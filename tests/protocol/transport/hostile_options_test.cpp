@@ -38,7 +38,7 @@ TEST_F(HostileClient, UnknownTypes) {
   expect_alive();
 }
 
-// [xchar-2.1-a] [xchar-2.1-b] [xchar-2.1-c] malformed content of each option
+// [xchar-2.1-a] [xchar-2.1-b] [xchar-2.1-c] options with malformed content, and one with an invalid direction
 TEST_F(HostileClient, MalformedOptions) {
   begin();
   for (const std::uint32_t type : {kInit, kRequest, kUpdate}) {
@@ -348,7 +348,7 @@ TEST_F(HostileServer, WithoutTheExtension) {
   call();
 }
 
-// [v2-4.2.2-e] INIT_XCHAR requests as many credits as the client's calls do
+// INIT_XCHAR, which begins an exchange [v2-4.2.2-e], requests as many credits as the client's calls do
 TEST_F(HostileServer, SeesTheCreditsThatTheClientAsksFor) {
   transport::ClientOptions options = two().client;
   options.connection.credits = 5;

@@ -122,7 +122,7 @@ TEST(Subjects, LinesOfACallHaveItsXid) {
   peer.send(words({0x77}));
   ASSERT_TRUE(sides.wait([&] { return logged.server->with("message discarded").size() == 1; }));
   EXPECT_EQ(logged.server->with("message discarded")[0].find("xid="), std::string::npos);
-  // [8166-4.5-a] an RDMA_ERROR whose XID belongs to no call
+  // The short message has been discarded [8166-4.5-a]. The next one is an RDMA_ERROR whose XID belongs to no call.
   peer.send(words({0x99, 1, 1, 4, 2}));
   ASSERT_TRUE(sides.wait([&] { return logged.server->with("RDMA_ERROR ERR_CHUNK received").size() == 1; }));
   EXPECT_NE(logged.server->with("RDMA_ERROR ERR_CHUNK received")[0].find(" xid=00000099: "), std::string::npos);

@@ -25,7 +25,7 @@ class RawPeer final : private fabric::QueuePairEvents {
 
   /// Connects as a client. The connection is established when connected() is true.
   void connect(const fabric::Endpoint& server);
-  /// Listens as a server, and accepts one connection at a time.
+  /// Listens as a server, and accepts each connection. A new connection replaces the one before.
   fabric::Endpoint listen();
   bool connected() const noexcept { return connected_; }
   bool ended() const noexcept { return ended_; }

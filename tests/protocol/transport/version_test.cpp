@@ -228,7 +228,7 @@ TEST(Version, CallsThatEndDuringTheFallback) {
   }
 }
 
-// [v2-3.1-a] [xchar-4-a] a responder refuses an unknown option with the XID of that option; the connection stays
+// [v2-3.1-a] [xchar-4-a] a responder refuses an unsupported option with the XID of that option; the connection stays
 TEST(Version, OptionsAreRefused) {
   BothSides sides(versions(VersionChoice::one, VersionChoice::automatic));
   const auto fabric = sides.network.make_fabric("raw");

@@ -81,7 +81,7 @@ Bytes frame(bool crc, bool markers, std::uint32_t count) {
   return writer.drain();
 }
 
-// [5044-4.3-e] [5044-4.4-h] [5044-7.1.2-l] the first figure of RFC 5044 with markers
+// [5044-4.3-e] [5044-4.4-h] [5044-7.1.2-l] figure 5 of RFC 5044: a frame with markers
 TEST(Framing, FirstFrameWithMarkers) {
   const auto vectors = test::load_vectors("marker.hex");
   EXPECT_EQ(to_hex(frame(true, true, 1)), to_hex(vectors.at("first_fpdu")));
@@ -102,7 +102,7 @@ void add_frame(FpduWriter& writer, std::size_t size, const Bytes& payload) {
   writer.end();
 }
 
-// [5044-4.3-c] the second figure of RFC 5044: the marker at 0x200 lies inside a frame that starts at 0x1ec
+// [5044-4.3-c] figure 6 of RFC 5044: the marker at 0x200 lies inside a frame that starts at 0x1ec
 TEST(Framing, SecondFrameWithMarkers) {
   FpduWriter writer;
   writer.start(true, true);
@@ -115,7 +115,7 @@ TEST(Framing, SecondFrameWithMarkers) {
   EXPECT_EQ(to_hex(writer.drain()), to_hex(test::load_vectors("marker.hex").at("second_fpdu")));
 }
 
-// [5044-4.3-d] a marker between two frames belongs to the second one and points to it
+// [5044-4.3-d] a marker between two frames belongs to the second one, and its pointer is 0
 TEST(Framing, MarkerBetweenFrames) {
   FpduWriter writer;
   writer.start(true, true);

@@ -233,7 +233,7 @@ class Resume : public testing::Test {
   std::function<void()> in_between_;  // runs once, in the next READ or WRITE
   std::function<void()> on_restart_;  // runs once: when an upload marks its target, or in a GETATTR of a download
   std::optional<std::uint32_t> mode_ = 0640;
-  Time modified_;           // the mtime in replies to GETATTR
+  Time modified_;           // the mtime of a download's source, in replies to GETATTR
   bool uploading_ = false;  // GETATTR is for the target of an upload, not for the source of a download
   int setattrs_ = 0;
 };

@@ -42,7 +42,7 @@ class BindMount : public FileSystemTest {
   }
 
   void serve() {
-    fs_.reset();  // closes the file of remembered places
+    fs_.reset();  // closes the hint file before the new file system opens it
     PosixOptions options;
     options.root = point_;
     options.hint_file = places();

@@ -82,7 +82,7 @@ void on_overlay(Test test, Overlay::Layers layers = Overlay::Layers::on_two_file
 }
 
 void restart(const Overlay& overlay, std::unique_ptr<FileSystem>& fs) {
-  fs.reset();  // closes the file of remembered places
+  fs.reset();  // closes the hint file before the new file system opens it
   fs = overlay.serve();
 }
 

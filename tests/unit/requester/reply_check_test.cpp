@@ -104,7 +104,7 @@ TEST_F(ReplyCheck, Echo) {
   EXPECT_FALSE(check());
 }
 
-// [8166-6.1-d] the reply uses no chunk, and is longer than a reply without results can be
+// [8166-6.1-d] a reply that uses no chunk is refused if it is longer than a reply without results can be
 TEST_F(ReplyCheck, ResultInlineThoughAChunkWasOffered) {
   set(0, 0, 0, 0);
   EXPECT_FALSE(check(100));

@@ -41,7 +41,7 @@ TEST(PrivateDataTest, ReservedBits) {
   EXPECT_EQ(*find_private_data(from_hex("f6ab0e18 01ff0303")), (PrivateData{true, 4096, 4096}));
 }
 
-// [8797-5.2-b] private data is found at any offset, whatever bytes surround it
+// [8797-5.2-b] private data is found at any offset, also behind bytes equal to the first byte of its identifier
 TEST(PrivateDataTest, FoundAnywhere) {
   for (std::size_t before = 0; before < 12; ++before) {
     for (std::size_t behind = 0; behind < 5; ++behind) {

@@ -140,7 +140,8 @@ TEST(BulkIn, ReadChunkLengths) {
   }
 }
 
-// [8166-6.1-b] the position of the Read chunk is before, after or inside the eligible item
+// [8166-6.1-b] a Read chunk before, after or inside the eligible item does not decode; nor does one for an item whose
+// length is 0, or exceeds 32 bits with its pad
 TEST(BulkIn, ReadChunkPositions) {
   for (const std::uint32_t position : {0u, 4u, 12u, 16u, 1000u}) {
     bulk_data data{};

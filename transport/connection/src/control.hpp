@@ -169,7 +169,7 @@ class Control final : public CharacteristicsExchange {
   bool fence_ = false;  // the request in transit is empty
   std::chrono::steady_clock::time_point fence_deadline_;
   bool overdue_ = false;        // the deadline of the request in transit has passed without an answer
-  std::uint32_t progress_ = 0;  // calls or replies received from the peer since the request in transit was sent
+  std::uint32_t progress_ = 0;  // forward calls or their replies received since the request in transit was sent
   boost::asio::steady_timer deadline_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   bool requests_refused_ = false;
@@ -192,7 +192,7 @@ class Control final : public CharacteristicsExchange {
   bool prepared_ = false;  // prepare_request() has run for the first request
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
-  bool growth_asked_ = false;     // a request of the policy waits or is in transit
+  bool growth_asked_ = false;     // a request of the policy has not ended yet
   bool shrinking_ = false;        // the policy requests smaller receives for a reason other than the size of calls
   std::uint32_t to_replace_ = 0;  // receives that the peer must still replace; calls and empty requests consume them
   std::uint64_t own_calls_ = 0;
@@ -201,7 +201,7 @@ class Control final : public CharacteristicsExchange {
   boost::asio::steady_timer idle_;
   std::uint32_t peer_offer_ = 0;  // the smaller size of receives that the peer has offered to accept; 0: none
   bool offer_due_ = false;        // the offer of smaller receives is to be sent
-  bool offered_ = false;          // the offer of smaller receives is due or has been sent
+  bool offered_ = false;          // the offer is due, or has been sent since the size of receives last changed
 
   Characteristics counted_;
 };

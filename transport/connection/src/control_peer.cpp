@@ -59,8 +59,8 @@ void Control::on_update(const wire::Header& header) {
   if (phase_ != ExchangePhase::off && !wire::v2::decode(header.option, option)) return on_malformed(header);
   if (!take(ExchangeEvent::update, header.xid)) return;
   ++counted_.updates_received;
-  // [xchar-3.1-d] A request for smaller receives limits this side's Sends until the peer announces a size within that
-  // limit, or that the request is no longer pending.
+  // [xchar-3.1-d] A request for smaller receives limits this side's Sends. An update ends this limit if it announces a
+  // size within the limit, or that the request is no longer pending.
   if (option.now.id == static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) && lowered_ &&
       (option.pending_cleared || option.now.value <= *lowered_)) {
     lowered_.reset();

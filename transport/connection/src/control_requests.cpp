@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Requests of the program and of the policy (control_policy.cpp) are sent one after the other. Before this
-// side asks for smaller receives, it limits its own Sends to the new size.
+// side asks for smaller receives, it limits its own Sends to the new size, or to 4096 bytes if that is more.
 // Ownership. A request keeps its handler until the peer has answered, the deadline has passed or the connection has
 // ended.
 // Errors. If the peer does not support REQ_XCHAR, every request counts as rejected [xchar-3-b]. In an active

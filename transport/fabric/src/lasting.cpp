@@ -167,7 +167,7 @@ class LastingFabric final : public Fabric {
   ListOf<LastingListener> listeners_;
   Backoff backoff_;
   boost::asio::steady_timer timer_;
-  error_code refused_;  // why the device cannot be used yet
+  error_code refused_;  // the failure that refuse() logged last, so as not to log it again; none after a success
   Counters past_;
   mutable Counters sum_;
   WeakGuard<LastingFabric> guard_{*this};

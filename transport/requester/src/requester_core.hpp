@@ -117,7 +117,7 @@ class RequesterCore final : public Requester {
   CallQueue waiting_;
   CallQueue failed_;
   Recycler<CallSlot> slots_;
-  error_code start_failure_;  // why start() failed last
+  error_code start_failure_;  // why start() last returned Start::wait or Start::failed
   std::vector<CallSlot*> deferred_;
   XidTable table_;
   boost::asio::steady_timer timer_;

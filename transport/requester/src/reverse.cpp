@@ -50,7 +50,7 @@ class ReverseImpl final : public ReverseRequester {
     if (allowed_ && (core_.connection() == nullptr || core_.connection()->peer_takes_reverse_calls()))
       core_.submit(call);
     else
-      // [8167-6-a] the client has not announced that it accepts calls
+      // [8167-6-a] refuses calls before allow(), and all calls if either side has switched reverse calls off
       core_.refuse(call, TransportError::reverse_disabled);
   }
   void cancel(Call& call) override { core_.cancel(call); }

@@ -4,8 +4,9 @@
 // chunk earlier. These Writes have no meaning to the client until the Send, and may be overwritten.
 // Ownership. The memory of the reply's items belongs to the CallHandler, which keeps it unchanged until the handler of
 // send() runs. The receive is reposted before the Send, because the reply permits the client's next call.
-// Errors. A reply that fits neither inline nor in the chunks, or has no encoding, becomes RDMA_ERROR. If memory is
-// short for a reply or an RDMA_ERROR, or its Send fails, the connection is ended [8166-4.5.4-b].
+// Errors. A reply that fits neither inline nor in the chunks, or has no encoding, becomes RDMA_ERROR. The connection is
+// ended instead if the reply would have fitted earlier, larger Receives of the client, if memory is short for a reply
+// or an RDMA_ERROR, or if its Send fails [8166-4.5.4-b].
 #include <algorithm>
 
 #include "call_impl.hpp"
@@ -110,7 +111,7 @@ void CallImpl::send_reply() {
   // If a part of the reply has been written to the Reply chunk, the whole reply uses the chunk, even if the reply would
   // now fit inline.
   const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
-  // [8166-4.5.3-b] [8267-3.1-a] detects a chunk that is too small before anything is written
+  // [8166-4.5.3-b] [8267-3.1-a] detects a chunk that is too small before anything is written, except by write_ahead()
   if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
   plan_.header.xid = header_.xid;         // [8167-5.2-b] [8167-2.4-b] a reply has the XID of its call
   plan_.header.credits = link_->grant();  // [8166-4.2.3-a] a reply carries the granted credits
@@ -237,7 +238,7 @@ std::optional<std::uint32_t> CallImpl::handle_to_invalidate() const noexcept {
   return std::nullopt;
 }
 
-// [8166-3.3.1-g] the responder sends only replies
+// [8166-3.3.1-g] the responder sends only answers to messages of the client
 void CallImpl::post_reply() {
   const std::span<const BufferRef> stream = plan_.long_reply ? std::span<const BufferRef>() : plan_.stream;
   const error_code built =

@@ -11,7 +11,7 @@ namespace rpcrdma::transport {
 /// Identifies a call when it is resent. The XID is not enough: another client at the same address may use the same XID.
 struct CallFingerprint {
   std::uint32_t xid = 0;
-  std::uint64_t hash = 0;  ///< hash of the inline message and of the lengths of its chunks
+  std::uint64_t hash = 0;  ///< hash of the inline message, of the lengths of its chunks, and of the Read positions
   bool operator==(const CallFingerprint&) const = default;
 };
 

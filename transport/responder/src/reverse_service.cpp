@@ -74,7 +74,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   Service service_;
   std::uint32_t credits_;
   UniqueFunction<void()> connected_;
-  boost::asio::io_context* context_ = nullptr;  // the io_context of the connections; null before the first connection
+  boost::asio::io_context* context_ = nullptr;  // of the connections; set by on_connected() and by each message
   std::unique_ptr<ServingLink> link_;
   std::vector<std::unique_ptr<ServingLink>> ended_;
   UniqueFunction<void()> over_;

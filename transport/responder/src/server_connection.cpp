@@ -102,7 +102,7 @@ void ServerConnection::on_disconnected(error_code why) noexcept {
 
 void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }
 
-// [8166-4.2.4-d] a reply is never answered
+// An RDMA_ERROR is never answered [8166-4.2.4-d], nor is a reply, unless it is an RDMA_NOMSG for no reverse call.
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);

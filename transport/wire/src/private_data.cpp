@@ -27,7 +27,8 @@ std::uint32_t advertised_size(std::uint32_t size) noexcept {
 std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept {
   std::array<std::byte, kPrivateDataSize> out{};
   Writer writer(out);
-  writer.u32(kFormatIdentifier);  // [8797-4-c] identifier, version, flags, two sizes
+  // [8797-4-c] the order of the fields
+  writer.u32(kFormatIdentifier);
   writer.u8(kFormatVersion);
   writer.u8(data.remote_invalidation ? kRemoteInvalidationFlag : 0);  // [8797-4-a] reserved bits are zero
   writer.u8(encode_size(data.send_size));

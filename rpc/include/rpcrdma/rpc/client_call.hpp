@@ -57,7 +57,7 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   BlockMemory memory_;
   Completion completion_;
   const ProcedureInfo* procedure_ = nullptr;  // null: the call is not counted
-  ProcedureStatistics* counted_ = nullptr;    // set while the call is running
+  ProcedureStatistics* counted_ = nullptr;    // set while a counted call is running
   bool submitted_ = false;
   std::shared_ptr<ClientCore> core_;  // set while the call is running
   // Memory for the handler that starts a call made on another thread.

@@ -67,7 +67,7 @@ struct ReplyHeader {
   std::uint32_t high = 0;  ///< highest version served, for program_mismatch and rpc_mismatch
 };
 
-/// Encodes `header` with an AUTH_NONE verifier.
+/// Encodes `header`. The verifier of an accepted reply is AUTH_NONE; a rejected one has none.
 RPCRDMA_EXPORT void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
 /// Decodes a reply header; false if there is none. Skips verifiers of any flavor.
 RPCRDMA_EXPORT bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;

@@ -56,11 +56,11 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   void reject(AuthStat why);
   void drop() noexcept;
 
-  /// Records the outcome of a reservation for the call.
+  /// Called with the outcome of a reservation for the call. Records a failure, unless a transfer has succeeded before.
   void note_reserved(error_code status) noexcept {
     if (status && data_ == Data::not_fetched) data_ = Data::failed;
   }
-  /// Records the outcome of a transfer for the call.
+  /// Called with the outcome of a transfer for the call. Records it, but no failure after a successful transfer.
   void note_fetched(error_code status) noexcept {
     if (!status) data_ = Data::fetched;
     note_reserved(status);

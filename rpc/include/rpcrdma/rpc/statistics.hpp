@@ -55,11 +55,12 @@ struct ProcedureStatistics : transport::CallStatistics {
 
 /// A procedure that has been called.
 struct ProcedureReport {
-  std::uint32_t program = 0;                        ///< program number
-  std::uint32_t version = 0;                        ///< program version
-  std::uint32_t number = 0;                         ///< procedure number
-  std::string_view name;                            ///< ProcedureInfo::name
-  const ProcedureStatistics* statistics = nullptr;  ///< valid as long as the dispatcher or client
+  std::uint32_t program = 0;  ///< program number
+  std::uint32_t version = 0;  ///< program version
+  std::uint32_t number = 0;   ///< procedure number
+  std::string_view name;      ///< ProcedureInfo::name
+  /// Valid as long as the dispatcher or client, or until the procedure is registered again.
+  const ProcedureStatistics* statistics = nullptr;
 };
 
 }  // namespace rpcrdma::rpc

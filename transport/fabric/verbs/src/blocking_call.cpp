@@ -27,7 +27,7 @@ struct BlockingCalls::Job {
   UniqueFunction<void()> last;
   bool over = false;   // done() has run, or last() has been taken
   bool ended = false;  // guarded by BlockingCalls::mutex_
-  std::thread thread;  // guarded by BlockingCalls::mutex_
+  std::thread thread;  // set and joined under BlockingCalls::mutex_
 };
 
 boost::asio::execution_context::id BlockingCalls::id;

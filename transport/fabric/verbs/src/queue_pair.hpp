@@ -135,7 +135,7 @@ class VerbsQueuePair final : public QueuePair,
   bool poll_scheduled_ = false;
   Linger linger_;
   bool ending_ = false;              // finish() has been posted
-  std::optional<error_code> fault_;  // the first failure of an operation: the reason for the end of the connection
+  std::optional<error_code> fault_;  // failure of a work request, or a violation by the peer; the connection then ends
   SelfPointer<VerbsQueuePair> self_{*this};
 };
 

@@ -16,7 +16,7 @@
 /// The place of the bytes of a bulk_data.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 enum class bulk_kind : std::uint32_t {
-  octets = 0,  ///< in memory at `octets`: part of a message, or unregistered memory of the sender
+  octets = 0,  ///< in memory at `octets`: part of a message, a copy (`owned`), or unregistered memory of the sender
   parts,       ///< in registered memory at `parts[0..part_count)`
   item,        ///< incoming argument: item number `item` of the call's Payload, not pulled yet
   placed,      ///< incoming result: at the start of the buffers that the caller provided for it
@@ -30,10 +30,10 @@ enum class bulk_kind : std::uint32_t {
 /// unregistered memory, which is copied to the message (or to a buffer of the pool, if the peer offers a Write chunk);
 /// it is meant for small items such as paths.
 ///
-/// Incoming, server. The kind is `item` if the client reduced the argument: fetch the data with async_fetch().
-/// Otherwise it is `octets`: the data is in the message, and valid until the reply is sent. Incoming, client. The kind
-/// is `placed` if the caller provided buffers for the result. Otherwise it is `octets`, valid as long as the
-/// Decoded<T>.
+/// Incoming, server. The kind is `item` if the client reduced the argument: fetch the data with async_fetch(). It is
+/// `parts` if the data of a reduced argument has been pulled already, else `octets`: the data is in the message. Both
+/// are valid until the reply is sent. Incoming, client. The kind is `placed` if the caller provided buffers for the
+/// result. Otherwise it is `octets`, valid as long as the Decoded<T>.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 // [8166-3.4.4.3-a] the only type that can be reduced is an opaque
 struct bulk_data {

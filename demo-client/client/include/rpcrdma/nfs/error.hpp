@@ -10,7 +10,7 @@ enum class ClientError {
   no_mount_service,     ///< the server has no MOUNT on this connection
   mount_unreachable,    ///< no reply at the TCP port given for MOUNT
   unsafe_name,          ///< the server sent an invalid file name
-  endless_listing,      ///< the pages of a directory form a cycle, or exceed the client's bound
+  endless_listing,      ///< the pages of a directory form a cycle, remain empty, or exceed the client's bound
   too_deep,             ///< directories are nested beyond the client's bound
   keeps_restarting,     ///< the server lost unstable data again and again
 };

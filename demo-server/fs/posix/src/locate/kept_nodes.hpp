@@ -43,7 +43,7 @@ class KnownRights {
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
-  std::size_t next_ = 0;  // the entry to replace when there are kMost
+  std::size_t next_ = 0;  // number of replaced entries; modulo kMost, the entry to replace next
 };
 
 /// An object that is kept open (O_PATH), so that its number cannot be given to another object.

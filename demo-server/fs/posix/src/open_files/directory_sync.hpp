@@ -25,7 +25,7 @@ class DirectorySync {
  private:
   std::mutex mutex_;
   std::condition_variable ended_one_;
-  std::uint64_t begun_ = 0;  // runs begun; at most one is in progress
+  std::uint64_t begun_ = 0;  // number of fsyncs begun; at most one is in progress
   std::uint64_t ended_ = 0;
   std::atomic<std::uint64_t> failures_{0};
   Status last_ = Status::ok;

@@ -24,7 +24,7 @@ using Result = boost::system::result<T, error_code>;
 /// What the caller can do about an error.
 enum class Condition {
   retry = 1,  ///< a state that may pass, such as a shortage: the same call may succeed later
-  reconnect,  ///< the connection is lost: a new connection may succeed
+  reconnect,  ///< the connection is lost, or was not made: a new connection may succeed
   give_up,    ///< permanent for this call: neither waiting nor reconnecting helps
   bug,        ///< a programming error on one of the two sides
 };
@@ -32,10 +32,10 @@ enum class Condition {
 /// Errors of the layers below the fabric, and errors that all layers share.
 enum class BaseError {
   buffer_overflow = 1,  ///< the message does not fit the memory meant for it
-  out_of_memory,        ///< a bounded pool is exhausted
-  deadline_exceeded,    ///< the call's deadline passed
+  out_of_memory,        ///< no memory is available, or a limit on memory or on waiting work is reached
+  deadline_exceeded,    ///< a deadline passed, usually that of a call
   cancelled,            ///< the caller cancelled the call, or closed the object
-  invalid_argument,     ///< a caller's value is out of range
+  invalid_argument,     ///< the function does not permit this value, or this call at present
 };
 
 /// For the conversion to error_code.

@@ -38,7 +38,7 @@ enum class ExchangeState : std::uint8_t {
   negotiating,  ///< this side has announced nothing: version two is not agreed yet, or this side has too few credits
   announced,    ///< this side has announced its characteristics; the peer has not announced any yet
   active,       ///< both sides have announced characteristics: requests are possible
-  refused,      ///< the peer does not support the extension
+  refused,      ///< the peer has refused this side's announcement
 };
 
 /// The present characteristics of a connection, and the messages that have been exchanged since the connection was

@@ -41,9 +41,9 @@ struct Traffic {
   std::uint64_t discarded = 0;        ///< messages dropped without an answer (RFC 8166 section 4.5)
   std::uint64_t retransmissions = 0;  ///< TCP segments sent again by this side (iWARP in userspace)
   // Waits for resources.
-  std::uint64_t credit_waits = 0;      ///< calls that waited for a credit (requester)
+  std::uint64_t credit_waits = 0;      ///< calls submitted while the connection had no free credit (requester)
   std::uint64_t memory_waits = 0;      ///< how often calls waited for memory of the pool (requester)
-  std::uint64_t send_queue_waits = 0;  ///< calls, replies, RDMA Reads or Writes that waited for a send queue entry
+  std::uint64_t send_queue_waits = 0;  ///< how often calls, replies, RDMA Reads or Writes waited for a send queue entry
   std::uint64_t read_depth_waits = 0;  ///< RDMA Reads that waited because the connection's ORD was in use
   std::uint64_t budget_waits = 0;      ///< how often calls waited for bytes of a budget (responder)
   // Sums of credits over all messages; divided by `calls`, they are means if every call has a reply.

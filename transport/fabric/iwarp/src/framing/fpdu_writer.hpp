@@ -80,7 +80,7 @@ class FpduWriter {
   boost::container::static_vector<iovec, kMaxVectors> vectors_;
   std::size_t next_ = 0;
   boost::container::static_vector<std::uint64_t, kMaxFrames> ends_;  // positions where frames of the batch end
-  std::vector<std::byte> glue_;                                      // headers, pads, CRCs; with markers also payloads
+  std::vector<std::byte> glue_;                                      // all bytes but payloads; with markers, all bytes
   std::size_t glue_used_ = 0;
 };
 

@@ -49,7 +49,8 @@ void ReceiveSide::complete(WorkContext* context, const Completion& completion) n
     dispatcher_.add(*context, completion, &slots_);
 }
 
-// [5040-5.5-i] a receive completes without waiting for Responses to earlier Reads of the peer
+// [5040-5.5-i] A receive completes without waiting for Responses to earlier Reads of the peer. Exception: a receive
+// that invalidates a window, and all later receives, wait until no Response needs the window.
 void ReceiveSide::retire() noexcept {
   for (; receives_.head() != placing_; receives_.pop()) {
     const Receive& receive = receives_.front();

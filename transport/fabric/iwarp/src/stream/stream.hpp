@@ -142,7 +142,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
 
   // Receiving.
   FpduReader reader_{*this};
-  std::size_t planned_ = 0;  // bytes that the last plan had room for
+  std::size_t planned_ = 0;  // bytes of the buffers that reader_.plan() returned last
   Linger linger_;
   bool any_segment_ = false;
   struct {

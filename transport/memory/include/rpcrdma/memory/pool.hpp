@@ -18,7 +18,7 @@ namespace rpcrdma::memory {
 class Pool;
 struct Slab;
 
-/// Registered memory, returned to its pool when destroyed. Empty when default-constructed or moved from.
+/// Registered memory. The destructor calls reset(). Empty when default-constructed or moved from.
 class RPCRDMA_EXPORT RegisteredBuffer {
  public:
   RegisteredBuffer() noexcept = default;

@@ -73,7 +73,7 @@ struct ConnectionReport {
   std::uint32_t inline_send = 0;           ///< the largest Send of the server, in bytes
   std::uint32_t inline_receive = 0;        ///< the largest Send of the client, in bytes
   bool remote_invalidation = false;        ///< replies may use Send with Invalidate
-  ConnectionStatistics statistics;         ///< calls, credits, bulk memory
+  ConnectionStatistics statistics;         ///< calls, credits, bulk memory, characteristics
   Traffic traffic;                         ///< the counters since the connection was accepted
   std::vector<ProcedureCalls> procedures;  ///< calls by procedure, in descending order
 };

@@ -38,7 +38,7 @@ std::optional<PrivateData> find_private_data(Octets received) noexcept;
 struct Thresholds {
   std::uint32_t send = kMinThreshold;
   std::uint32_t receive = kMinThreshold;
-  bool remote_invalidation = false;  ///< both sides set R: Send with Invalidate may be used (section 4.1)
+  bool remote_invalidation = false;  ///< Send with Invalidate may be used; in negotiate(): both sides set R
 };
 Thresholds negotiate(const PrivateData& ours, const PrivateData& peers) noexcept;
 

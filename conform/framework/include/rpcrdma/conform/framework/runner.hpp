@@ -49,7 +49,7 @@ struct Summary {
   Subject subject;
   std::vector<CaseResult> results;
   std::size_t selected = 0;  ///< cases that were to run
-  std::string lost;          ///< not empty: the peer stopped serving ordinary calls, and the run ended
+  std::string lost;          ///< how the peer stopped serving ordinary calls, which ended the run; empty: it did not
   std::chrono::milliseconds took{0};
 
   std::size_t count(Level level, Verdict verdict) const noexcept;

@@ -25,7 +25,7 @@ std::optional<SandboxMode> parse_sandbox_mode(std::string_view word) noexcept;
 /// The rights that the server needs within the sandbox.
 struct SandboxNeeds {
   bool devices = false;                  ///< to make block and character devices
-  std::vector<std::uint16_t> tcp_ports;  ///< to bind; 0 stands for every free port
+  std::vector<std::uint16_t> tcp_ports;  ///< to bind; 0: a free port that the kernel chooses
   /// Used in mode `strict` only. The files that the server's libraries read need not be listed. Paths that do not exist
   /// are ignored.
   std::vector<std::filesystem::path> readable;  ///< to read, with all that is below them

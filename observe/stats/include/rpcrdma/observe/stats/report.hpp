@@ -40,7 +40,7 @@ struct FabricUse {
 /// One listener, for RDMA or plain TCP.
 struct Listener {
   std::string fabric;                    ///< "iwarp", "verbs" or "tcp"
-  transport::ListenerCounters counters;  ///< totals since the listener was made
+  transport::ListenerCounters counters;  ///< since the listener was made, except `connections`
   transport::Traffic traffic;            ///< sum over its connections, including those that have ended; zero over TCP
 };
 
@@ -60,7 +60,7 @@ struct Report {
   std::vector<Procedure> procedures;                 ///< those that have been called
   std::vector<FabricUse> fabrics;                    ///< those in use
   std::vector<transport::ConnectionReport> busiest;  ///< sorted by calls, most first; at most kMostConnections
-  rpc::Dispatcher::Counters dispatched;              ///< calls, and rejected calls by reason
+  rpc::Dispatcher::Counters dispatched;              ///< calls, rejected calls by reason, discarded messages
   std::vector<Listener> listeners;                   ///< all, in the order of their configuration
   // Filled once, not by each loop:
   transport::Server::Counters server;         ///< sums over all listeners for RDMA
