@@ -67,7 +67,7 @@ struct Server::State {
 
   enum class Phase { fresh, starting, running, stopped };
   std::atomic<Phase> phase = Phase::fresh;
-  mutable std::mutex mutex;  // held while `phase` becomes stopped
+  mutable std::mutex mutex;  // while report() holds it, stop() cannot change `phase`
 };
 
 }  // namespace rpcrdma

@@ -61,7 +61,7 @@ class Trial final : public LinkEvents {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // Functions that define the misbehaviour. If it never takes place, the case is skipped, or fails for another reason.
+  // Functions that define the misbehaviour. If it never takes place and the client breaks no rule, the case is skipped.
   using Change = std::function<void(Reply&, const Call&, Link&)>;
   using TakeOver = std::function<void(Link&, const Call&)>;
   using Answering = std::function<void(std::unique_ptr<fabric::ConnectionRequest>)>;

@@ -108,7 +108,7 @@ asio::awaitable<void> Connection::forward(Half& half) {
   if (!closed_) sink(half).shutdown(Tcp::socket::shutdown_send, ignored);
 }
 
-/// Waits, and adds the bytes that arrive meanwhile to the same write as the message.
+/// Delays the write of a message by the time of the rule `join`, and adds what arrives meanwhile to the same write.
 asio::awaitable<void> Connection::join(Half& half) {
   error_code ignored;
   co_await wait(half, std::exchange(half.join, Time{0}));

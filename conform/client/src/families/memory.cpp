@@ -30,7 +30,7 @@ void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choo
   };
   const auto later = std::make_shared<Later>();
   t.setup().credits = 1;
-  t.setup().private_data = encode(PrivateData{});  // without R, the client itself invalidates
+  t.setup().private_data = encode(PrivateData{});  // with the R flag clear, so the client itself invalidates
   t.observe([=, &t](Link& link, const Call& call) {
     if (later->used) {
       if (later->link == &link) t.broken(allowed);

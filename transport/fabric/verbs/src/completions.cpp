@@ -31,7 +31,7 @@ bool says_invalidated(const ibv_wc& completion) noexcept {
 }
 
 int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
-  // The device's library may leave the value of an earlier poll.
+  // The device's library may leave this field as it is.
   for (ibv_wc& completion : batch) completion.invalidated_rkey = 0;
   return ibv_poll_cq(queue, kBatch, batch.data());
 }

@@ -72,7 +72,7 @@ class Group {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  /// Starts a child. A child handles its own errors; wait() rethrows the first exception that a child threw.
+  /// Starts a child. A child returns nothing. If children throw, wait() rethrows the first exception.
   void spawn(boost::asio::awaitable<void> child);
   boost::asio::awaitable<void> wait();
 
