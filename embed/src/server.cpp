@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: stop() closes all listeners and connections, waits a limited time until they are closed, and then ends the
-// loops. stop(0) ends the loops at once. stop(0) ends the loops at once.
+// loops. stop(0) ends the loops at once.
 // Ownership: the loops stop before anything that runs on them is destroyed.
 // Error handling: if the start fails, run() prints one line and returns an exit status.
 #include "rpcrdma/server.hpp"

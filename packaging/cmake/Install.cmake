@@ -20,8 +20,8 @@ endif()
 install(TARGETS rpcrdma_shared rpcrdma_static
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
-# Installs the public headers: those of the transport that are named here, and all headers of the folders in the second
-# loop, except those of NFS.
+# Installs the public headers: those of the transport that are named here, all headers of the folders in the second loop
+# except those of NFS, and the generated build.hpp.
 set(headers
   base/buffer_ref base/cursor base/error base/export base/histogram base/log base/log_limit base/log_subject base/payload
   base/payload_builder base/post_memory base/recycler base/runner base/unique_function base/wait_policy

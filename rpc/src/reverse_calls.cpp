@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a call is encoded on the caller's thread and started on the connection's thread, which assigns the XID.
-// Ownership: a running call references the state, so that the requester outlives its calls. The state is destroyed from
-// the io_context, unless that is being destroyed: its last reference may be dropped on another thread, or inside a
-// completion.
-// Error handling: without a requester, every call completes later, like any other call, with the reason as its error.
+// Ownership: a running call references its ReverseCalls, so that the requester outlives its calls. The last reference
+// may be dropped on another thread, or inside a completion; the ReverseCalls is therefore destroyed from the
+// io_context, unless that is being destroyed.
+// Error handling: a call that cannot be encoded, or for which there is no requester, completes later, like any other
+// call.
 #include "rpcrdma/rpc/reverse_calls.hpp"
 
 #include <algorithm>

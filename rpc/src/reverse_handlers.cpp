@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ownership: the dispatcher and the service live until the last call that a handler holds has ended. Then they are
-// destroyed from the io_context, or at once if there has been no connection.
+// Ownership: after ~ReverseHandlers(), the dispatcher and the service live until the last call that a handler holds has
+// ended. Then they are destroyed from the io_context, or at once if there has been no connection.
 #include "rpcrdma/rpc/reverse_handlers.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: begin() takes a call over, and guard() looks it up in the duplicate request cache. Then the call belongs
-// to its handler until reply(), reject() or drop(). These functions continue on the call's event loop: encode, complete
-// the cache entry, send, release.
+// to its handler until reply(), reject() or drop(). These functions continue on the call's event loop: they encode and
+// send the reply, complete or remove the cache entry, and release the call.
 // Ownership: the state belongs to its registration and is lent to one call; the transport's call is ended exactly once.
 // Error handling: a result that cannot be encoded, or for which memory is missing, becomes SYSTEM_ERR. Over RDMA, a
 // reply that is too long becomes ERR_CHUNK. Any other reply that the transport cannot send ends the connection.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The Debian 12 packages that each task needs, and how to install them; scripts/vm.d has those that start the virtual
-# machines. Needs ui.sh. Most tasks configure the whole tree, tests included, so build_packages has everything that
-# CMake needs.
+# The Debian 12 packages that each task needs, and how to install them; scripts/vm.d lists those that are needed to make
+# and start the virtual machines. Needs ui.sh. Most tasks configure the whole tree, tests included, so build_packages
+# has everything that CMake needs.
 build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libisal-dev libssl-dev
   liblmdb-dev libseccomp-dev prometheus-cpp-dev systemtap-sdt-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)

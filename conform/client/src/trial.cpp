@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The command runs while the io_context serves it. The misbehaviour consists of hooks, the setup of
-// connections, and rules that take over calls or change replies. Of each kind of rule, the first that chooses the call
-// applies; one that leaves the reply unchanged is passed over.
+// connections, answers to connection requests, and rules that take over calls or change replies. Of each kind of rule,
+// the first that chooses the call and is not used up applies; one that leaves the reply unchanged is passed over.
 // Ownership. Connections live until the end of the trial.
-// Errors. A failure of the command is thrown as CaseFailed.
+// Errors. run() throws CaseFailed if the command fails the case, and CaseSkipped if the misbehaviour never takes place.
+// run_baseline() returns an error message instead.
 #include "trial.hpp"
 
 #include <fmt/format.h>

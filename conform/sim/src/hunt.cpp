@@ -65,8 +65,8 @@ void add(const Outcome& outcome, Report& report) {
   report.step = outcome.violation->step;
 }
 
-/// Runs `work` in a child process. Returns false if `work` returned false, or if the child crashed or a sanitizer found
-/// a memory leak.
+/// Runs `work` in a child process. Returns false if `work` returned false, or if a signal or a sanitizer ended the
+/// child.
 template <class Work>
 bool in_child(Report& report, bool silent, Work work) {
   report.invariant[0] = report.what[0] = '\0';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The plan that a seed determines: the parameters of clients, server and network, and the script of faults.
+// The plan of a run, drawn from a seed: the parameters of clients, server and network, and the script of faults.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The procedures that a CallClient calls. Each call carries a token that no other call has; its data follows from the
-// token.
+// The procedures that a CallClient calls, and PING, which the server calls. Each call carries a token that no other
+// call has; its data follows from the token.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 #include "rpcrdma/xdr/text.hpp"

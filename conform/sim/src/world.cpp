@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: handlers of the event loop run one by one; after each the invariants are checked and faults are applied.
-// When nothing is ready, simulated time moves to the next timer. When the clients have finished, the faults are ended,
-// and one of a few new clients must succeed. Clients and server are then ended, and nothing may be left.
+// Operation: handlers of the event loop run one by one, and faults are applied between them. The handlers check most
+// invariants; the others are checked after each handler or at the end. When nothing is ready, simulated time moves to
+// the next timer. When the clients have finished, the faults are ended, and one of a few new clients must succeed.
+// Clients and server are then ended, and nothing may be left.
 // Ownership: a World owns its clients and servers. The objects of a run that has failed are not destroyed.
 #include "world.hpp"
 

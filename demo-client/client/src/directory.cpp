@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one Client::read_directory() for each page; the cycle detector checks each page's last cookie.
+// Operation: one Client::read_directory() for each page; the cycle detector checks the last cookie of each page but the
+// last page.
 // Ownership: a page belongs to the caller.
-// Error handling: the first error is the result; the reader cannot be used after it.
+// Error handling: next() returns the error; the caller then stops reading.
 #include "rpcrdma/nfs/directory.hpp"
 
 namespace rpcrdma::nfs {

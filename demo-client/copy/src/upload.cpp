@@ -4,7 +4,7 @@
 // UNSTABLE. Ranges whose verifier differs from that of the COMMIT were lost in a restart and are written again (RFC
 // 1813 sections 3.3.7 and 3.3.21).
 // Ownership: a worker owns its buffer; the Upload lives in the frame of Copier::upload, which awaits the workers.
-// Error handling: the first error stops the workers at their next piece and is the result.
+// Error handling: the first error stops each worker after its current read or WRITE, and is the result.
 #include <algorithm>
 #include <limits>
 

@@ -3,9 +3,9 @@
 // is free, else by its parent, so that no directory waits for a walker. A directory gets its final mode and times when
 // everything below it is done, as it must be writable until then.
 // Ownership: each directory's frame holds its descriptor and waits for the children that use it.
-// Error handling: see TreeWalk. NFS3ERR_EXIST is no error, because a call that is sent again to a restarted server may
-// have been executed before. For a directory, a LOOKUP checks that the existing object is one; for a symbolic link, the
-// existing object is replaced.
+// Error handling: see TreeWalk. NFS3ERR_EXIST is no error for a directory or a symbolic link, because a call that is
+// sent again to a restarted server may have been executed before. For a directory, a LOOKUP checks that the existing
+// object is one; for a symbolic link, the existing object is replaced.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "tree_walk.hpp"

@@ -56,7 +56,8 @@ std::vector<cli::Section> help_sections() {
             {"rpcrdma-nfsd --config /etc/rpcrdma-nfsd.toml", "serves the exports of a configuration file"}}}};
 }
 
-/// Options as text, not yet interpreted: from the command line, or else from the configuration file.
+/// Options that are not interpreted yet. Those that the command line does not set come from the configuration file,
+/// except `exports` and `config`.
 struct Words {
   std::vector<std::string> exports;
   std::vector<std::string> listens;

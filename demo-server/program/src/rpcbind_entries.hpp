@@ -5,8 +5,8 @@
 namespace rpcrdma::nfsd {
 
 /// The entries to register with rpcbind for a server with these listeners: NFS 3 and MOUNT 3 at the first listener of
-/// each kind (TCP or RDMA, IPv4 or IPv6). If no TCP listener is an IPv4 one, and the first IPv6 one is on [::], this
-/// one is registered for IPv4 as well.
+/// each kind (TCP or RDMA, IPv4 or IPv6). If no TCP listener is an IPv4 one, the first one on [::] is registered for
+/// IPv4 as well.
 std::vector<rpc::RpcbindEntry> rpcbind_entries(const std::vector<boost::asio::ip::tcp::endpoint>& tcp,
                                                const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
 

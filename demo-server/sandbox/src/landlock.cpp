@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Landlock limits the TCP ports that the process binds and connects to, and its signals and abstract sockets. In
-// `strict` mode it also limits the folders in which the process opens, makes and removes files. The C library has no
-// functions for its system calls, and older versions of its header lack some of the rights.
+// As far as the kernel's version can, Landlock limits the TCP ports that the process binds, its signals and its
+// abstract sockets, and forbids it to connect by TCP. In `strict` mode it also limits the folders in which the process
+// opens, makes and removes files. The C library has no functions for the system calls of Landlock, and older versions
+// of <linux/landlock.h> lack some of the rights.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -140,8 +140,8 @@ class Connection final : fabric::QueuePairEvents {
   std::vector<Send*> free_sends_;  // capacity for all Sends
   std::unique_ptr<CreditSend> credit_send_;
 
-  // Credits limit packets only if both sides have the extension. The numbers are totals since the connection was made,
-  // modulo 2^32.
+  // Credits limit packets only if the peer has announced them too, by an Extension (private_data.hpp). The numbers are
+  // totals since the connection was made, modulo 2^32.
   bool credits_in_use_ = false;
   std::uint32_t packets_sent_ = 0;
   std::uint32_t packets_allowed_ = 0;  // the limit that the peer has set

@@ -204,8 +204,8 @@ std::chrono::steady_clock::duration LinkState::tick() const noexcept {
   return std::max(Duration(options_.stall) / kTicks, Duration(std::chrono::milliseconds(1)));
 }
 
-/// Holds packet_ until `peer` has room or a time limit has passed; the device is not read meanwhile. Returns false if
-/// the peer has stopped the other peers for too long; the packet is then dropped.
+/// Holds packet_ until `peer` has room, its connection ends or a time limit has passed; the device is not read
+/// meanwhile. Returns false if the peer has stopped the other peers for too long; the packet is then dropped.
 bool LinkState::hold(Peer& peer) {
   const auto now = Peer::Clock::now();
   auto until = peer.patience.begin(now);

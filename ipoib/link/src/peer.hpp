@@ -26,8 +26,8 @@ class Peer final : public ConnectionEvents {
 
   /// The established connection over which packets are sent, or null.
   Connection* usable() const noexcept;
-  /// Whether a connection is being set up, or this side is closing the one that it requested and will then request
-  /// another.
+  /// Whether a connection is being set up, or the connection that this side requested is being closed. After it has
+  /// been closed, this side requests another if packets wait.
   bool in_progress() const noexcept;
   bool connecting() const noexcept;
   /// Whether there is a connection, in any state.

@@ -4,7 +4,8 @@
 // kMostEvents events have been handled. It also runs while a long argument or result is transferred.
 // Ownership. The call that is being dispatched belongs to the Service from receive() to its reply.
 // Errors. A call that a dispatch function leaves unanswered is answered by the status() or receive() that follows:
-// otherwise the client would lose a credit for ever. A message that is not a call is answered by RDMA_ERROR.
+// otherwise the client would lose a credit for ever. A call whose header cannot be decoded is answered by RDMA_ERROR; a
+// call of another RPC version is answered by RPC_MISMATCH.
 #include "service.hpp"
 
 #include <sys/epoll.h>

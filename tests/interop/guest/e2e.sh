@@ -46,14 +46,15 @@ run_both() {
   cat "$VM_OUT/first.log"
 }
 
-# Captures the traffic of both programs, and of a service that calls its client. It is captured on the wire, and by each
-# of the two sides. The host checks these captures.
+# Captures the traffic of rpcrdma-nfs with rpcrdma-nfsd, and of a service that calls its client. It is captured on the
+# wire, and by each of the two sides. The host checks these captures.
 capture() {
   captures=/run/captures
   mkdir -p /srv/ours $captures
   start_nfsd verbs $left --capture $captures/server.pcapng
   start_capture e2e-rxe.pcap left udp port 4791
-  # The file has no zero bytes: tshark takes packets that begin like an Ethernet header for Ethernet over InfiniBand.
+  # The file has no zero bytes: tshark takes a packet whose data begins with an EtherType and two zero bytes for
+  # Ethernet over InfiniBand.
   seq -w 1 300000 | head -c 1500000 >/run/piece
   client_for_the_capture verbs nfs://$left:20050/ours /srv/ours /run/piece
   reverse_calls 20

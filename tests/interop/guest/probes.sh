@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The project's script for bpftrace on rpcrdma-nfsd and rpcrdma-nfs under load. The host compares its histograms with
-# the calls that the server has counted. The fabric is iwarp, on which no connection is lost. In the virtual machine:
+# the calls that the server has counted. The fabric is iwarp on a loopback address, so that no connection is lost and
+# each call is sent once. In the virtual machine:
 #   scripts/vm run tests/interop/guest/probes.sh BUILD_FOLDER
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"

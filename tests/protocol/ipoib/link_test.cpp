@@ -218,8 +218,8 @@ TEST_F(IpoibLink, BackPressure) {
   EXPECT_GT(b->counts().received, received + 64) << "the peer grants credits repeatedly";
 }
 
-// The source address of a packet is learnt if it lies within `learn_within` and is not a broadcast address: packets to
-// that address go to the sender of the packet.
+// The source address of a packet is learnt only if it lies within `learn_within` and is not a broadcast address.
+// Packets to a learnt address go to the host that has sent from it.
 TEST_F(IpoibLink, Learning) {
   auto a = host("10.9.0.1"), b = learner();
   a->knows(*b);

@@ -127,8 +127,8 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   EXPECT_FALSE(peer_.was_reset());
 }
 
-// After the quiesce of an idle connection the socket is closed as soon as the peer has acknowledged all bytes, even if
-// the peer does not close its side.
+// If the peer has acknowledged all bytes and no received byte is unread, the quiesce of an idle connection closes the
+// socket at once: it does not wait until the peer closes its side.
 TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   fabric::IwarpOptions options;

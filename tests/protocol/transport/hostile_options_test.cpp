@@ -55,8 +55,8 @@ TEST_F(HostileClient, MalformedOptions) {
   expect_alive();
 }
 
-// [8166-4.2.4-d] [v2-4.2.2-a] A reply is never answered, also if it is an RDMA_NOMSG that matches no reverse call. Only
-// in version one could it be a call.
+// [8166-4.2.4-d] [v2-4.2.2-a] In version two a reply is never answered, even if it is an RDMA_NOMSG that matches no
+// reverse call. In version one the header of such an RDMA_NOMSG does not say whether it is a call.
 TEST_F(HostileClient, LongRepliesToNoCall) {
   begin();
   EXPECT_EQ(answers(words({8, 2, 8, 1, 1, 0, 0, 1, 1, 20, 100, 0, 0})), std::vector<std::string>{});

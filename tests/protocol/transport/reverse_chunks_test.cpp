@@ -87,18 +87,18 @@ TEST_F(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
   EXPECT_FALSE(call->status);
 }
 
-// [8166-4.2.4-d] [v2-4.2.2-a] the same in version two, whose header tells a long reply from a call: a reply is not
-// answered
+// [8166-4.2.4-d] [v2-4.2.2-a] in version two the header tells a long call from a long reply: the call is answered with
+// an error, the reply is not answered
 TEST_F(ReverseCalls, LongMessagesOfVersionTwo) {
   version = transport::VersionChoice::two;
   start();
   for (const std::uint32_t direction : {1u, 0u}) {
     peer.messages.clear();
     peer.send(
-        words({8, 2, 8, 1, direction, 0, 1, 1, 20, 100, 0, 0, 0, 0}));  // with a Write chunk, which cannot hold it
+        words({8, 2, 8, 1, direction, 0, 1, 1, 20, 100, 0, 0, 0, 0}));  // a Write chunk cannot hold a long message
     run_ready(context);
     ASSERT_EQ(peer.messages.size(), 1u);
-    // The client sends its characteristics after the first message of the server.
+    // After the first reply of the server, which is not answered, the client sends its characteristics.
     EXPECT_EQ(text_of(peer.messages[0]).substr(0, 8), direction == 1 ? "option 1" : "error 2 ");
   }
 }

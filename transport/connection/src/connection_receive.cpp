@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A received message is decoded once. It is passed to the user as a call, a reply (RFC 8167 section 2) or an
 // error; Control processes optional messages.
-// Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
+// Ownership. The message stays in its receive buffer until its lease is released; then the receive is posted again,
+// perhaps with a buffer of another size.
 // Errors. After a failed receive the connection ends, and on_disconnected() reports the end. A message longer than its
 // receive buffer aborts the connection.
 #include "control.hpp"

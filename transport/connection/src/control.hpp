@@ -18,11 +18,11 @@ namespace rpcrdma::transport {
 /// Sends and answers the optional messages of a connection of version two, and exchanges characteristics. A Connection
 /// owns its Control.
 ///
-/// INIT_XCHAR and UPD_XCHAR have no answer. One that this side has sent is `unproven` until it is refused, or a later
-/// request is known to have arrived. At most one message is unproven, and at most one request awaits its answer: before
-/// an update that would follow an unproven message, this side sends an empty REQ_XCHAR and awaits the answer. So the
-/// peer needs two Receives for this side's messages, and two for the answers to its own messages: kReceives, in
-/// addition to the Receives that credits count.
+/// INIT_XCHAR and UPD_XCHAR have no answer. One that this side has sent is `unproven` until a later request is known to
+/// have arrived. INIT_XCHAR also ceases to be unproven when it is refused. At most one message is unproven, and at most
+/// one request awaits its answer: before an update that would follow an unproven message, this side sends an empty
+/// REQ_XCHAR and awaits the answer. So the peer needs two Receives for this side's messages, and two for the answers to
+/// its own messages: kReceives, in addition to the Receives that credits count.
 ///
 /// A request is `overdue` if its deadline has passed without an answer; its handler, if any, has run. The next message
 /// may follow when the late answer arrives, or when the peer has sent so many calls or replies that it must have

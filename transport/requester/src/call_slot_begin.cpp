@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. begin() encodes a call into a send buffer, plans it, exposes its memory, and sends it. If a call and its
 // longest reply fit inline, the call needs no windows.
-// Ownership. The slot holds buffers, windows and send credits until the call is over.
-// Errors. A shortage is reported as Start::wait, and RequesterCore retries. A call that cannot be sent fails at once
-// [8166-4.5.4-c]. If the connection is at fault, the call counts as sent and waits for the end of the connection.
+// Ownership. The slot holds buffers and windows until the call is over, and the send buffer at least until the Send has
+// completed.
+// Errors. A shortage before bind_all() is reported as Start::wait, and RequesterCore retries while other work may end
+// the shortage. A call that cannot be sent, as after a later shortage, fails at once [8166-4.5.4-c]. If the connection
+// is at fault, the call counts as sent and waits for the end of the connection.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
 #include "rpcrdma/base/probe.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Connects when a call waits, and at connect(). After a loss or a failed attempt, connects again, with
-// backoff, while calls wait or a reverse service exists. State that belongs to a connection (thresholds, R flag,
-// credits) starts anew.
+// backoff, while calls wait or, before close(), a reverse service exists. State that belongs to a connection
+// (thresholds, R flag, credits) starts anew.
 // Ownership. There is one connection at a time; the requester outlives it.
 // Errors. last_error() tells why the last attempt failed or the last connection ended. Calls wait for a connection
 // until their deadlines. But if Connection::connect() itself fails with Condition::give_up, for example because the
@@ -171,8 +171,8 @@ void ClientImpl::on_call(Received& message) noexcept {
 }
 
 void ClientImpl::on_reply(Received& message) noexcept {
-  // [8166-4.2.4-a] In version one, an RDMA_NOMSG is a call if it has a Position-Zero Read chunk, and a reply if it has
-  // a Reply chunk. Without either it is malformed.
+  // [8166-4.2.4-a] In version one, an RDMA_NOMSG with a Position-Zero Read chunk is a call. Without that chunk it is a
+  // reply if it has a Reply chunk, else malformed.
   const bool empty = message.header.procedure == wire::Procedure::nomsg && message.header.version < wire::kVersionTwo &&
                      !message.header.chunks.has_reply_chunk();
   if (empty) return on_bad_message(wire::WireError::bad_chunks, message);

@@ -124,7 +124,7 @@ class RequesterCore final : public Requester {
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   WeakGuard<RequesterCore> guard_{*this};
   std::chrono::steady_clock::time_point heard_at_;
-  std::chrono::steady_clock::time_point gave_up_at_;  // when the last call on the wire timed out or was cancelled
+  std::chrono::steady_clock::time_point gave_up_at_;  // when a call on the wire last timed out or was cancelled
   std::uint64_t sequence_ = 0;
   std::uint32_t next_xid_;
   std::uint32_t calls_on_wire_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. An accepted connection passes calls to its serving link, and replies and RDMA_ERRORs to its reverse
-// requester. Replies and RDMA_ERRORs that match no reverse call are dropped; but an RDMA_NOMSG is answered as a
-// malformed call.
+// requester. Replies and RDMA_ERRORs that match no reverse call are dropped. Exception: in version one, an RDMA_NOMSG
+// that matches none is treated as a malformed call.
 // Ownership. A connection belongs to its worker, which destroys it from the io_context after connection_over().
 // Errors. When an accepted connection ends, connection_over() runs once, unless the connection is destroyed first.
 #include "server_connection.hpp"
@@ -102,7 +102,8 @@ void ServerConnection::on_disconnected(error_code why) noexcept {
 
 void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }
 
-// An RDMA_ERROR is never answered [8166-4.2.4-d], nor is a reply, unless it is an RDMA_NOMSG for no reverse call.
+// An RDMA_ERROR is never answered [8166-4.2.4-d], nor is a reply. Exception: an RDMA_NOMSG of version one that matches
+// no reverse call.
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);

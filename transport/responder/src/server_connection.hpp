@@ -39,8 +39,9 @@ class ServerConnection final : private ConnectionEvents {
   /// As Connection::may_offer_smaller_receives() and Connection::offer_smaller_receives().
   bool may_offer_smaller_receives() const noexcept { return connection_->may_offer_smaller_receives(); }
   void offer_smaller_receives() noexcept { connection_->offer_smaller_receives(); }
-  /// To be called periodically. Notes whether the peer still sends calls. Aborts the connection if work is outstanding
-  /// and none of it completes within the time that `options` allow.
+  /// To be called periodically. Notes the connection as active if calls are in progress or have arrived, or if reverse
+  /// calls are possible. Aborts the connection if work is outstanding and none of it completes within the time that
+  /// `options` allow.
   void watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Write chunks (RFC 8166 sections 3.4.6 and 4.3.2) with the results that NFSv3 allows in them, the data of READ and the
-// target of READLINK, and with calls that have no such result. The memory of the chunks is compared byte by byte with
-// the returned lengths and the file.
+// target of READLINK, and with calls that have no such result. Where a reply returns data, the memory of the chunks is
+// compared byte by byte with the returned lengths and the data that the server should have sent.
 #include <fmt/format.h>
 
 #include <algorithm>

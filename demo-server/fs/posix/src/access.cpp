@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ACCESS as the kernel grants it to the caller, with access control lists, capabilities and read-only mounts. A mount
-// with noexec denies nothing here.
+// ACCESS as the kernel grants it to the caller, with access control lists, capabilities and read-only mounts. On a
+// mount with noexec, the mode of a regular file decides whether the caller may execute it.
 #include "rpcrdma/nfsd/fs/access.hpp"
 
 #include <fcntl.h>

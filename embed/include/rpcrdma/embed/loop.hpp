@@ -39,8 +39,8 @@ class RPCRDMA_EXPORT Loop {
   /// returns at once.
   void join() noexcept;
   /// Runs `function` on the thread, at once if called there. Before start() and after the end of the thread, runs it on
-  /// the calling thread, one function at a time. After stop(), but before the end of the thread, `function` may be
-  /// dropped. May be called on any thread.
+  /// the calling thread, one function at a time. stop() drops functions that wait for the thread, also those that are
+  /// passed before the thread has ended. May be called on any thread.
   template <class Function>
   void run(Function function) {
     if (on_thread()) return function();

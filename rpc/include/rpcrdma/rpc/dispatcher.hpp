@@ -66,7 +66,8 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
 
   /// Serves P with `handler`: void(ServerCall<P>) or asio::awaitable<void>(ServerCall<P>). The handler runs on the
   /// event loop's thread and must not block. The first procedure of a program's version also adds its NULL procedure,
-  /// which needs no credential. A later registration of the same procedure replaces an earlier one.
+  /// which needs no credential. A later registration of the same procedure replaces an earlier one, whose calls must be
+  /// over.
   template <Procedure P, class Handler>
   void on(Handler handler, AuthRequirement auth = P::kInfo.auth);
 

@@ -35,8 +35,8 @@ struct ReverseRegistry {
 };
 
 /// State that the copies of a ReverseClient share. May be used on any thread, except for counters() and for functions
-/// whose comment names a thread. After the last reference is gone, it is destroyed on the connection's thread or, while
-/// the io_context is being destroyed, at once.
+/// whose comment names a thread. After the last reference is gone, it is destroyed on the connection's thread or, once
+/// the destruction of the io_context has begun, at once.
 class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;

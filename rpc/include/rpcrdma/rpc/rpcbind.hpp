@@ -23,8 +23,8 @@ struct RpcbindEntry {
 };
 
 /// The entries for `programs` (pairs of number and version): for each program, one entry for the first IPv4 and one for
-/// the first IPv6 listener in `tcp`, and likewise in `rdma`. If no TCP listener is IPv4 and the first IPv6 one listens
-/// at ::, it has an IPv4 entry too.
+/// the first IPv6 listener in `tcp`, and likewise in `rdma`. If no TCP listener is IPv4, the first one at :: has an
+/// IPv4 entry too.
 RPCRDMA_EXPORT std::vector<RpcbindEntry> rpcbind_entries(
     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
     const std::vector<boost::asio::ip::tcp::endpoint>& tcp, const std::vector<boost::asio::ip::tcp::endpoint>& rdma);

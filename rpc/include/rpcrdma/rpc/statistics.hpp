@@ -59,7 +59,7 @@ struct ProcedureReport {
   std::uint32_t version = 0;  ///< program version
   std::uint32_t number = 0;   ///< procedure number
   std::string_view name;      ///< ProcedureInfo::name
-  /// Valid as long as the dispatcher or client, or until the procedure is registered again.
+  /// Valid until the dispatcher or client is destroyed or the procedure is registered again.
   const ProcedureStatistics* statistics = nullptr;
 };
 

@@ -161,8 +161,8 @@ TEST(HeaderV2, RefusesToEncode) {
   EXPECT_EQ(encoded_size(header), 0u) << "version one has no optional messages";
 }
 
-// A vector with a random byte is refused, or decodes to a header that encodes to the same bytes. Only the pad bytes of
-// an optional message may differ.
+// A test vector with one random byte is refused, or decodes to a header that encodes to the same bytes. The bytes of
+// optional messages are not compared.
 TEST(HeaderV2, MutatedVectors) {
   std::mt19937 random(2);
   const auto vectors = test::load_vectors("v2.hex");

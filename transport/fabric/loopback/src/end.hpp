@@ -46,7 +46,7 @@ class End : public std::enable_shared_from_this<End> {
   /// Ends this side: flushes all outstanding work; on_disconnected(why) follows.
   void die(error_code why) noexcept;
 
-  // Called by the Core once in each turn (end_frames.cpp, end_arrive.cpp, end_complete.cpp).
+  // Called by the Core, each at most once in a turn (end_frames.cpp, end_arrive.cpp, end_complete.cpp).
   void move_frames();
   void dispatch() { dispatcher_.run(1); }
   bool busy() const noexcept;

@@ -59,7 +59,7 @@ void VerbsQueuePair::hang_up() {
 // Called when the device has flushed work although this side has not asked to disconnect, and rdma_cm has reported no
 // end. On InfiniBand, if fault_ names no other cause, the peer has violated the protocol, and has been notified. On
 // iWARP the cause may be only the end of the TCP connection, which rdma_cm is about to report. That end is orderly
-// unless `lost`, the error of flushed work of this side, is set.
+// unless `lost` is set: it is the error of flushed work of the send queue, and is empty for a flushed Receive.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;

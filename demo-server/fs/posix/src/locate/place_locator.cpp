@@ -186,7 +186,7 @@ class PlaceLocator final : public Locator {
       if (!entry || entry->name.empty()) return {};
       if (entry->number != id.number || entry->name == "." || entry->name == "..") continue;
       Fd fd = open_at(directory, entry->name, id);
-      if (!fd) continue;  // not the object: for example another one with this number, on another device
+      if (!fd) continue;  // cannot be opened, or is another object, for example one on another device
       if (const auto stat = stat_fd(fd.get())) remember(*stat, {parent, std::string(entry->name)});
       return fd;
     }

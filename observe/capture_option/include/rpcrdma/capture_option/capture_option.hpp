@@ -30,7 +30,7 @@ class ToggleBySignal {
  public:
   /// If `capture` is null, the handling of SIGUSR2 does not change.
   explicit ToggleBySignal(std::shared_ptr<Capture> capture);
-  /// Closes the capture, if there is one, and makes the process ignore SIGUSR2.
+  /// If there is a capture, closes it and makes the process ignore SIGUSR2.
   ~ToggleBySignal();
   ToggleBySignal(const ToggleBySignal&) = delete;
   ToggleBySignal& operator=(const ToggleBySignal&) = delete;

@@ -207,7 +207,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// is no longer bound.
   Result<fabric::Window*> take_window();
   void give_window(fabric::Window* window) noexcept { windows_.give_back(*window); }
-  /// A failure does not abort the connection.
+  /// A failure of bind() does not abort the connection; a failure of invalidate() does.
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
 

@@ -39,12 +39,13 @@ struct CharacteristicOptions {
   bool adaptive = true;
   /// A request that is not answered within this time ends with BaseError::deadline_exceeded.
   std::chrono::milliseconds request_timeout{10000};
-  /// With `adaptive`: a client that has made no call for this time, at the latest for twice this time, asks the server
-  /// for Receives of the first size.
+  /// With `adaptive`: a client that makes no call for once to twice this time asks the server for Receives of the first
+  /// size if the present ones are larger.
   std::chrono::milliseconds idle_shrink{30000};
 };
 
-/// One side's parameters for its connections. Most are negotiated with the peer's parameters at every connect.
+/// One side's parameters for its connections. The sizes of Sends and Receives, the use of remote invalidation, and the
+/// numbers of RDMA Reads are negotiated with the peer at every connect.
 struct ConnectionOptions {
   /// Credits of the forward direction, requested by a client or granted by a server (RFC 8166 section 3.3.1); 1 to
   /// 1024.

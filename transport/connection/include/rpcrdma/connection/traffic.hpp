@@ -46,7 +46,7 @@ struct Traffic {
   std::uint64_t send_queue_waits = 0;  ///< how often calls, replies, RDMA Reads or Writes waited for a send queue entry
   std::uint64_t read_depth_waits = 0;  ///< RDMA Reads that waited because the connection's ORD was in use
   std::uint64_t budget_waits = 0;      ///< how often calls waited for bytes of a budget (responder)
-  // Sums of credits over all messages; divided by `calls`, they are means if every call has a reply.
+  // Sums of credits; divided by `calls`, they are means if every call has a reply.
   std::uint64_t credits_asked = 0;    ///< credits that calls have requested
   std::uint64_t credits_granted = 0;  ///< credits that replies have granted
 

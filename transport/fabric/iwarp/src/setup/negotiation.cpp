@@ -6,8 +6,8 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// The read depth in a responder's Reply: the smaller of `wanted`, which the initiator states, and `ours`; or
-/// kDepthNotNegotiated if the initiator states this value.
+/// The read depth that a responder grants: the smaller of `wanted`, which the initiator states, and `ours`; or
+/// kDepthNotNegotiated if the initiator states this value. make_reply() may raise an IRD of 0 to 1.
 std::uint16_t grant(std::uint16_t wanted, std::uint16_t ours) noexcept {
   return wanted == kDepthNotNegotiated ? kDepthNotNegotiated : std::min(wanted, ours);
 }

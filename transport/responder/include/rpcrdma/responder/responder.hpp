@@ -97,10 +97,11 @@ class RPCRDMA_EXPORT IncomingCall {
   /// message again.
   virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
   /// Sends the reply: items in the Write chunks, in order, all other bytes inline or in the Reply chunk. A reply that
-  /// does not fit becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). In two cases the connection is ended, and
-  /// the client sends the call again (section 4.5.4): memory ran out while the reply was built, or the reply fitted the
-  /// Receives of the client before this side asked for smaller ones. `handler` runs with the outcome when the memory
-  /// given to reply().item() is no longer used. The CallHandler must not use the call after send().
+  /// does not fit becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). In three cases the connection is ended,
+  /// and the client sends the call again (section 4.5.4): memory ran out while the reply was built, an RDMA Write or
+  /// the Send failed, or the reply fitted the Receives of the client before this side asked for smaller ones. `handler`
+  /// runs with the outcome when the memory given to reply().item() is no longer used. The CallHandler must not use the
+  /// call after send().
   virtual void send(Handler handler) = 0;
   /// Ends the call without a reply: the client waits until its deadline. For calls that must not be answered. It is not
   /// meant for replies that cannot be built.

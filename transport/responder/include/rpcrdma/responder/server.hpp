@@ -24,8 +24,8 @@ struct ServerOptions {
   /// is rejected.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, over all its ports
-  /// A connection without a call for this time is idle and may be evicted, unless a reference to its ReverseRequester
-  /// exists that may make calls. Its client reconnects when it has a call.
+  /// A connection without a call for this time is idle and may be evicted, unless the program holds a reference to its
+  /// ReverseRequester and reverse calls are allowed. Its client reconnects when it has a call.
   std::chrono::milliseconds idle_grace{10000};  ///< also the interval at which idle pool memory is unmapped
   /// The maximum number of bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once. Peer
   /// addresses and their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their

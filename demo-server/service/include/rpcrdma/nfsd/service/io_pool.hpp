@@ -13,11 +13,11 @@
 
 namespace rpcrdma::nfsd {
 
-/// Threads for file I/O, which may block. Each has a HandleCodec of its own for its jobs. A job goes to the thread that
-/// became idle last: its processor's caches are warm, and it still has the identity of its last caller, which usually
-/// sends the next call as well. A file system that hangs blocks the threads that call it. If jobs wait and none has
-/// started for kPatience, the pool adds threads, up to `most`. Idle threads beyond the regular number are spare: they
-/// get jobs only when the pool would add threads.
+/// Threads for file I/O, which may block. Each has a HandleCodec of its own for its jobs. A new job wakes the thread
+/// that became idle last: its processor's caches are warm, and it still has the identity of its last caller, which
+/// usually sends the next call as well. A file system that hangs blocks the threads that call it. If jobs wait and none
+/// has started for kPatience, the pool adds threads, up to `most`. Idle threads beyond the regular number are spare:
+/// they get jobs only when the pool would add threads.
 class IoPool {
  public:
   /// 192 bytes hold the captures of the services, so that a job does not allocate.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Opens a provider by name or by address. No other part of the library calls the functions of a provider directly.
+// Opens a provider by name or by address. The rest of the library uses the opened provider only as a Fabric.
 #include <chrono>
 #include <memory>
 #include <string>
