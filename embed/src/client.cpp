@@ -121,7 +121,7 @@ void Client::State::end_drain() {
 /// Cancels the calls in progress. They complete after this function has returned.
 void Client::State::shut() {
   closed = true;
-  // co_spawn() may post a handler that uses the signal later: the next handler keeps the signal until then.
+  // co_spawn() may post a handler that uses the signal later: the handler posted below keeps the signal until then.
   opening->emit(asio::cancellation_type::terminal);
   asio::post(context, [signal = opening] {});
   calls.reset();

@@ -45,7 +45,7 @@ class Acceptor final : public std::enable_shared_from_this<Acceptor> {
   std::shared_ptr<TcpShared> shared_;
   std::vector<std::shared_ptr<TcpWorkerState>> workers_;
   tcp::acceptor acceptor_;
-  boost::asio::steady_timer timer_;  // for the pause, then for the deadline of drain()
+  boost::asio::steady_timer timer_;  // for the pause after a failed accept, then for the deadline of drain()
   std::size_t next_ = 0;
   std::size_t undrained_ = 0;
   UniqueFunction<void()> on_drained_;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Finds files of this machine as test input, and disk space for them. Needs ui.sh.
+# Finds and copies files of this machine as input, and finds disk space for them.
 
 # find_tree MIN prints the first well-known folder that holds at least MIN readable files below 4 MiB.
 find_tree() {

@@ -45,7 +45,7 @@ class Poll(Case):
 
     def test_a_time(self):
         server = self.server(options=["--poll", "1000000"])
-        # A thread that has lost its processor to another one does not poll for up to a second.
+        # After a thread has lost its processor to another one, it may stop polling for as long as a second.
         wait_until(lambda: self.ping(server, "1000000")["polls"] and server.counters()["polls"], "a poll of each side")
 
     def test_configuration_file(self):

@@ -14,7 +14,8 @@ from kit.waiting import scaled, wait_until
 ENTRIES, LARGEST, CALLS = 1700, 256 << 10, 32
 MIB = 1 << 10  # in KiB
 ELSEWHERE = "127.0.0.2"
-# The allocator of the address sanitizer returns memory to the system only after some seconds.
+# The server's resident memory may grow by less than this, in KiB. The allocator of the address sanitizer returns memory
+# to the system only after some seconds.
 MOST = (400 if "ASAN_OPTIONS" in os.environ else 200) * MIB
 
 

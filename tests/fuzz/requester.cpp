@@ -176,7 +176,8 @@ class Scene : private fuzz::PeerScene {
     return {which, which, which};
   }
 
-  /// Replies to a received call. The reply is correct except for the changes that the input selects.
+  /// Replies to a received call. The input sets the credits, the lengths and the end of the payload, and selects
+  /// further changes.
   void reply() {
     const std::uint8_t which = in_.u8();
     const std::uint8_t changes = in_.u8();

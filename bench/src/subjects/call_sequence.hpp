@@ -14,7 +14,7 @@ struct Run {
   Clock::time_point end;
   std::uint64_t done = 0;
   std::uint32_t active = 0;                // sequences that have not ended
-  std::vector<double>* samples = nullptr;  // durations; null if not needed
+  std::vector<double>* samples = nullptr;  // durations of the calls in microseconds; null if not needed
   error_code failed;
 };
 

@@ -35,7 +35,7 @@ constexpr std::uint32_t kBuffers = 8;
 constexpr std::chrono::milliseconds kSpin{2};
 
 struct Request {
-  std::uint32_t body = 0;    // bytes of each body
+  std::uint32_t body = 0;    // bytes of each body: the bulk data that follows a request
   std::uint32_t answer = 0;  // bytes after each reply
   std::uint32_t repeat = 1;  // replies to one request, or bodies after one request
   std::uint32_t depth = 1;   // the depth of the case

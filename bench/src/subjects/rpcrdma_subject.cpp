@@ -110,7 +110,7 @@ class Rpcrdma final : public Subject {
     return child_.board().connections;
   }
 
-  /// The server's resident bytes, and the bytes registered for the sends and receives of its connections.
+  /// The server's resident bytes, and the bytes registered for the receives of its connections.
   std::pair<std::uint64_t, std::uint64_t> footprint() {
     call<service::Publish>(loop(), link(0));
     return {child_.resident(), child_.board().receive_bytes};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The service of bench.x as this library sees it: the same procedures, with the bulk data DDP-eligible.
+// The service of bench.x as this library sees it: the procedures of bench.x, with the bulk data DDP-eligible, and one
+// more.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 

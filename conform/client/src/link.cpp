@@ -11,7 +11,8 @@
 namespace rpcrdma::conform::client {
 namespace {
 
-/// Receives are larger than the announced size, so that a Send that is too long arrives and is reported.
+/// Except in the case "largest-sizes", receives are larger than the announced size, so that a Send that is too long
+/// arrives and is reported.
 constexpr std::size_t kReceiveSize = 16384;
 constexpr std::uint32_t kReceives = 64;
 /// A call with more bytes in its Read chunks is refused.

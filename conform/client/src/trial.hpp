@@ -100,7 +100,7 @@ class Trial final : public LinkEvents {
   void stays_intact() { run(Expect::intact); }
   void fails() { run(Expect::failure); }
   void ends() { run(Expect::any); }
-  /// As ends(), but the command may run until it is killed: it cannot know that the listing has no end.
+  /// As ends(), but the command may run until it is killed: for listings of a directory that have no end.
   void survives() { run(Expect::endless); }
   /// Runs the command without a fault. Returns an error message, or an empty string.
   std::string run_baseline();

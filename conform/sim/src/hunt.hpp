@@ -16,13 +16,12 @@ struct HuntOptions {
   std::uint64_t failures = 1;  ///< end after this many seeds have failed
   bool shrink = true;
   std::optional<std::vector<std::uint32_t>> faults;  ///< the faults of the script to keep, by number
-  std::optional<std::uint32_t> operations;           ///< operations of each client; nothing: as the seed says
+  std::optional<std::uint32_t> operations;           ///< operations of each sequence; nothing: as the seed says
   RunOptions run;
 };
 
-/// Plays the plans of the seeds in child processes, which may crash, until `failures` seeds have failed. Prints each
-/// failure and, with `shrink`, a shortened script.
-/// Returns the number of seeds that failed.
+/// Plays the plans of the seeds in child processes, which may crash. Ends early after `failures` failures. Prints each
+/// failure and, with `shrink`, a shortened script. Returns the number of seeds that failed.
 std::uint64_t hunt(const HuntOptions& options);
 
 }  // namespace rpcrdma::sim

@@ -21,7 +21,7 @@ inline std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29
 
 /// The first broken invariant of a run.
 struct Violation {
-  std::string invariant;  ///< its name, as in docs/simulation.md
+  std::string invariant;  ///< its name, from namespace invariant (stage.hpp)
   std::string what;
   std::uint64_t step = 0;
 };

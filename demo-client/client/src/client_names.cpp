@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: procedures that change names (RFC 1813 sections 3.3.8 to 3.3.15, without MKNOD), one call each; a LOOKUP
-// fetches a handle or attributes that the reply lacks.
+// Operation: procedures that change names (RFC 1813 sections 3.3.8 to 3.3.15, without MKNOD), one call each. If the
+// reply to CREATE or MKDIR lacks the handle or the attributes, a LOOKUP fetches them.
 // Ownership: arguments are held by value in the coroutine's frame, which outlives the call.
 // Error handling: see client.hpp.
 #include "client_impl.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the export is the longest prefix of the path that MOUNT accepts, so prefixes are tried from the longest.
-// Then one LOOKUP for each component; the target of a symbolic link is inserted before the remaining components.
+// Operation: unless the root is given, the export is the longest prefix of the path that MOUNT accepts, so prefixes are
+// tried from the longest. Then one LOOKUP for each component except ".."; the target of a symbolic link is inserted
+// before the remaining components.
 // Ownership: everything is held by value in the coroutines' frames.
 // Error handling: if MOUNT refuses all prefixes, reports the first error other than NOENT and NOTDIR, or NOENT if there
 // is none.

@@ -24,7 +24,8 @@ class Upload {
         from_(from),
         to_(to),
         piece_(shared.limits.write_size),
-        // One byte more than `size` finds the end. Files of /proc have data but no size, so this reads up to 16 KiB.
+        // One byte more than `size` finds the end. At least 16 KiB or one piece are expected, because files of /proc
+        // have data but no size.
         walk_(start, std::max<std::uint64_t>(size + 1, std::min(piece_, 16384u)), shared.options.stride, piece_),
         is_small_(size <= piece_) {}
 

@@ -33,7 +33,8 @@ Result<HandleSecret> read_secret(const std::filesystem::path& file) {
   return secret;
 }
 
-/// Returns 0 or an errno. A crash of the machine must not lose the key, or all handles made with it would be invalid.
+/// Synchronizes the directory of a new secret; returns 0 or an errno. A crash of the machine must not lose the secret,
+/// or all handles made with it would be invalid.
 int sync_directory(const std::filesystem::path& directory) {
   const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return errno == EACCES ? 0 : errno;  // without the right to read, it cannot be opened for fsync

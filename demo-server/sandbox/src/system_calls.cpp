@@ -24,7 +24,8 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-// Names, each followed by a space or the end. Calls on files take effect with the rights of the thread.
+// Names of system calls that are permitted with any arguments, each followed by a space or the end of the string. The
+// rights of the thread limit the calls on files.
 constexpr std::string_view kFiles =
     "access chdir chmod close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 "
     "fadvise64_64 fallocate fchmod fchmodat fchmodat2 fchown fchown32 fchownat fcntl fcntl64 fdatasync "
@@ -162,7 +163,7 @@ error_code filter_system_calls(SandboxMode mode) noexcept {
     filter.allow(kNetwork);
     filter.allow(kProcess);
     // Landlock decides by the path of a file. It cannot confine this call, which opens files by handle: the kernel may
-    // know no path of them. Without the call, the server remembers places.
+    // know no path of them. Without the call, the server remembers the directory and name of each file.
     if (mode != SandboxMode::strict) filter.allow(SCMP_SYS(open_by_handle_at), {});
     allow_some(filter);
     return filter.load();

@@ -39,8 +39,8 @@ struct ClientOptions {
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
-  /// The maximum number of bytes of chunks that calls of the server may hold at once, with RPC-over-RDMA version two
-  /// (rpc::ReverseHandlersOptions).
+  /// The maximum number of bytes of chunks that calls of the server may hold at once, with RPC-over-RDMA version two.
+  /// Long calls have a second budget of this size (rpc::ReverseHandlersOptions).
   std::uint32_t reverse_bulk_budget = 1u << 20;
   Polling poll{};  ///< polling of the client's own thread before it sleeps; not used with the application's io_context
   Log log{};       ///< copied

@@ -96,7 +96,7 @@ class Connection final : fabric::QueuePairEvents {
 
   /// Whether packets have been sent or received since the last call.
   bool take_activity() noexcept { return std::exchange(active_, false); }
-  /// Set and read by the owner: the number of consecutive sweeps that found no new packets.
+  /// Set and read by the owner: the number of consecutive runs of LinkState::sweep() that found no new packets.
   unsigned quiet_periods = 0;
 
  private:

@@ -126,7 +126,8 @@ bool LinkState::route() {
   return send_to(*neighbour->peer) || !hold(*neighbour->peer);
 }
 
-/// Sends packet_ to the peer, queues it until there is a connection, or drops it. False if the peer has no room now.
+/// Sends packet_ to the peer, queues it until there is a connection, or drops it. False if it must be held until the
+/// peer has room.
 bool LinkState::send_to(Peer& peer) {
   Connection* const connection = peer.usable();
   if (connection == nullptr) {

@@ -18,8 +18,8 @@
 
 namespace rpcrdma::capture {
 
-/// The maximum number of connections that have ended and wait for the thread. The thread waits for the disk: while the
-/// disk does not answer, peers that reconnect must not fill the memory.
+/// While this many ended connections wait for the thread, no new connection is recorded. The thread waits for the disk:
+/// while the disk does not answer, peers that reconnect must not fill the memory.
 inline constexpr std::size_t kMostEnded = 4096;
 
 /// The ring of one recorder.

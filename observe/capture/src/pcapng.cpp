@@ -99,7 +99,7 @@ void begin_file(Bytes& out, std::string_view application, std::string_view comme
   Block block(out, kInterfaceDescription);
   block.number(kRawIp);
   block.number(std::uint16_t{0});
-  block.number(std::uint32_t{0});  // packets are not cut
+  block.number(std::uint32_t{0});  // no limit on the size of a packet
   block.option(kInterfaceName, "rdma");
   block.option_number(kResolution, kNanoseconds);
   block.end_options();

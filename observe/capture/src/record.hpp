@@ -15,8 +15,8 @@ namespace rpcrdma::capture {
 struct SegmentHeaders {
   std::array<std::byte, 44> bytes{};  ///< the IP header, without length and checksum, and the ports
   std::size_t ip = 0;                 ///< the size of the IP header; 0: not made yet
-  std::uint64_t ip_sum = 0;           ///< sum of the words of an IPv4 header
-  std::uint64_t tcp_sum = 0;          ///< sum of the words of the pseudo-header and of the ports
+  std::uint64_t ip_sum = 0;           ///< sum of the words of an IPv4 header, without length and checksum
+  std::uint64_t tcp_sum = 0;          ///< sum of the words of the pseudo-header, without the length, and of the ports
 };
 
 /// What the writer knows of a connection: made when the connection is established, refused or has failed, and constant
@@ -47,7 +47,7 @@ enum class RecordKind : std::uint32_t {
   close,  ///< followed by a text
 };
 
-/// The first word of a record in a ring.
+/// The first eight bytes of a record in a ring.
 struct RecordStart {
   std::uint32_t size;  ///< bytes of the whole record, a multiple of 8
   RecordKind kind;

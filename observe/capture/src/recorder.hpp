@@ -23,7 +23,7 @@ enum class Opcode : std::uint8_t {
 /// The two directions of a connection.
 enum Direction : std::uint32_t { kInbound = 0, kOutbound = 1 };
 
-/// The state of a connection from which its frames are made. Belongs to the producer.
+/// The state of a connection from which its frames are made. Used only on the thread of the Recorder.
 struct Track {
   std::shared_ptr<Connection> connection;   ///< null until it is open, and if it is not recorded
   bool opened = false;                      ///< Recorder::open() has been called

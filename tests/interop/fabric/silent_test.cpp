@@ -110,7 +110,7 @@ TEST_P(SilentPeers, OneThatDropsWhatItIsSent) {
   connect_beside(listener.endpoint());
 }
 
-// The user destroys the queue pair before the attempt to connect has ended.
+// The user aborts or destroys the queue pair before the attempt to connect has ended.
 TEST_P(SilentPeers, OneThatIsGivenUpAtOnce) {
   connect();
   SilentListener listener(0);

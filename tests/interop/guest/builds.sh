@@ -30,7 +30,7 @@ compile() {
     ninja -C build "${targets[@]}" >/run/ninja.out || { tail -n 40 /run/cmake.out /run/ninja.out && false; }
 }
 
-# try_out: the programs serve and copy their sources. A program that was not built here is taken from $bin.
+# try_out: copies the sources of transport/ to a server and back. A program that was not built here is taken from $bin.
 try_out() {
   local server status
   mkdir back

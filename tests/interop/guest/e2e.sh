@@ -15,9 +15,10 @@ vm_ext4 /srv/e2e 900
 export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
-# The lists name test files, classes and methods. In the tests of `programs` and `peers` the device carries messages or
-# data, or ends connections. The selection `default` runs these two lists without the tests of `later`. `more` runs all
-# other tests except those of `host`, which run only outside of virtual machines (but links.sh runs `ipoib`).
+# The lists name test files, classes and methods. In the tests of `programs` and `peers`, except some of `later`, the
+# device carries messages or data, or ends connections. The selection `default` runs these two lists without the tests
+# of `later`. `more` runs all other tests except those of `host`, which run only outside of virtual machines (but
+# links.sh runs `ipoib`).
 host=(service_manager tirpc dissector ipoib)
 # The two lists take about the same time.
 programs=(commands/MemoryExport trees lifecycle many_clients)

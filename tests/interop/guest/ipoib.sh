@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # rpcrdma-ip over verbs between two RoCE devices, and NFS over it. In the virtual machine:
 #   scripts/vm run tests/interop/guest/ipoib.sh BUILD_FOLDER
-# RDMA devices are in the initial network namespace only, so both programs run there. The network device of the left one
-# is moved to a namespace of its own, so that packets between the two can take no other path.
+# RDMA devices are in the initial network namespace only, so both rpcrdma-ip run there. The network device that the left
+# one creates is moved to a namespace of its own, so that packets between the two can take no other path.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 left_ip='' right_ip='' # process ids

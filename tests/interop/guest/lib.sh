@@ -10,7 +10,7 @@ state=/run/nfsd-state
 # Seconds that a condition or a program may take; only a failure takes as long.
 patience=600
 
-# expect WHAT COMMAND...: checks that COMMAND succeeds. If it fails, shows the last lines of the programs.
+# expect WHAT COMMAND...: checks that COMMAND succeeds. If it fails, shows the last error output of client and server.
 expect() {
   local what=$1 start=$SECONDS
   shift
@@ -139,7 +139,7 @@ drop_caches() { sync && echo 3 >/proc/sys/vm/drop_caches; }
 # The numbers of the mount's rdma transport, in the order of the kernel's xprt_rdma_print_stats.
 transport_statistics() { grep -A40 'mounted on /mnt ' /proc/self/mountstats | sed -n 's/.*xprt:\trdma //p'; }
 # no_bad_replies [UNKNOWN]: checks that mountstats counts no bad replies, and at most UNKNOWN (default: 0) unknown XIDs.
-# A program that is killed while it waits for a reply can cause one.
+# A program that is killed while it waits for a reply can cause an unknown XID.
 no_bad_replies() {
   local numbers unknown=${1:-0}
   read -ra numbers < <(transport_statistics)

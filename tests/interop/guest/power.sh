@@ -63,7 +63,7 @@ steps() {
   step '60 CREATEs' 'touch folder/{1..60}' '(($(ls folder | wc -l) == 60))'
 }
 
-# on_disk KIND OPTIONS: runs `steps` on a new disk.
+# on_disk KIND OPTIONS: runs `steps` on a new disk, as vm_ext4 makes it with KIND; the server exports it with OPTIONS.
 on_disk() {
   vm_ext4 /srv/ours 64 "$1"
   mount -o remount,commit=1000 /srv/ours

@@ -104,7 +104,7 @@ class Peer : public testing::Test {
   std::uint32_t xid_ = 0x51000000;
 };
 
-// [8797-5.2] Linux's private data is padded with zeros
+// [8797-5.2] Linux's private data is found, although zeros may follow it
 TEST_F(Peer, SaysWhatItCanDo) {
   const auto data = wire::find_private_data(node_.info->private_data);
   ASSERT_TRUE(data);

@@ -18,8 +18,8 @@ CALL, REPLY, MSG, NOMSG, ERROR, ERR_VERS = 0, 1, 0, 1, 4, 1
 READLINK, READ, WRITE, SYMLINK, READDIR, READDIRPLUS = 5, 6, 7, 10, 16, 17
 
 # The chunks of a call whose RPC message is inline: their number in the Read list and in the Write list, and 1 if there
-# is a Reply chunk. Procedures that INTENDED lacks have no chunks. tshark decodes a call with a Read list once the data
-# has arrived, as a call without transport header.
+# is a Reply chunk. Procedures that INTENDED lacks have no chunks other than Read chunks. tshark decodes a call with
+# Read chunks once their data has arrived, as a call without transport header.
 NO_CHUNKS, WRITE_CHUNK, REPLY_CHUNK = (0, 0, 0), (0, 1, 0), (0, 0, 1)
 INTENDED = {READ: WRITE_CHUNK, READLINK: REPLY_CHUNK, READDIR: REPLY_CHUNK, READDIRPLUS: REPLY_CHUNK}
 

@@ -16,7 +16,8 @@ std::unique_ptr<fabric::Fabric> open(boost::asio::io_context& context) {
   return std::move(*fabric::open_iwarp(context, {}, Log{}));
 }
 
-/// A fabric on a thread of its own. It accepts every request and echoes each message.
+/// A fabric on a thread of its own. It accepts each request that take() receives, and echoes the first message of the
+/// connection.
 class Worker {
  public:
   Worker() : thread_([this] { context_.run(); }) {}

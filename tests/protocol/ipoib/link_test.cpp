@@ -307,7 +307,7 @@ TEST_F(IpoibLink, DeviceFails) {
   EXPECT_EQ(a->failed, gone);
 }
 
-// In each round one operation of each fabric fails: packets may be lost, but later ones arrive.
+// In each round at most one operation of each fabric fails: packets may be lost, but later ones arrive.
 TEST_F(IpoibLink, EveryOperationFails) {
   for (std::uint64_t n = 1; n < 400; n += 7) {
     auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(2)});

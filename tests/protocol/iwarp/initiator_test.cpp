@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connection set-up by the initiator: most tests send a Reply, and state what this side does. Also the nudges that this
-// side sends as the initiator.
+// Connection set-up by the initiator: most tests send a Reply, and state what this side does. Also nudges: the empty
+// Writes that this side sends until the responder sends something.
 #include <boost/asio/steady_timer.hpp>
 
 #include "iwarp_test.hpp"
@@ -248,7 +248,7 @@ TEST_F(PeerToPeer, Read) {
   Reader in(first.payload);
   const iwarp::ReadRequest request = iwarp::decode_read_request(in);
   EXPECT_EQ(request.size, 0u);
-  // The Response to the indication completes no work of the user, and later work is not disturbed.
+  // The Response to the ready-to-receive Read completes no work of the user, and later work is not disturbed.
   ASSERT_TRUE(until([&] { return node().established(); }));
   ASSERT_FALSE(node().read(memory().part(0, 4), {7, 4, 0}, 1));
   node().qp->submit();

@@ -64,7 +64,7 @@ class RawPeer {
   Heard segment();
   /// Waits for an FPDU other than an empty Write, which an initiator sends to a silent peer.
   Heard next_segment();
-  /// Waits for the end of the connection; returns true if no bytes arrived before the end.
+  /// Waits for the end of the connection or for another byte. True if the connection has ended and no byte is unread.
   bool ends();
   /// The number of bytes that have arrived and that no function has read yet.
   std::size_t available();

@@ -15,7 +15,7 @@ class Policy : public Served {
     add_export("/all", ",all_squash");
     add_export("/devices", ",devices,no_root_squash");
     add_export("/async", ",async");
-    // All users may write, because the test is about the owner of new files.
+    // All users may write, so that created_as() can create a file as any user.
     for (const char* name : {"root", "all", "data"}) ::chmod((disk() / name).c_str(), 0777);
     start();
   }

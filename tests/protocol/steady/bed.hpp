@@ -56,7 +56,8 @@ class SteadyBed {
   std::span<std::byte> buffer(std::uint32_t lane) const { return buffers_[lane].octets(); }
 
  private:
-  /// Makes one call after another. All lanes count `left` down, and end when it is zero.
+  /// Makes one call after another. All lanes count `left` down. A lane ends when that is zero, or when one of its calls
+  /// fails.
   template <class P>
   class Lane {
    public:

@@ -16,7 +16,7 @@ namespace rpcrdma::test {
 /// Returns the number in an environment variable, or `otherwise` if the variable is not set.
 std::uint32_t number_from(const char* variable, std::uint32_t otherwise);
 
-/// Returns a random shape. Most of its sizes are near the sizes of receives.
+/// Returns a random shape. All its sizes are at most 16 KiB; small ones are more frequent.
 Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed);
 
 /// Changes characteristics at random. `random` must outlive this object.

@@ -36,8 +36,8 @@ class RequesterTest : public testing::Test {
     EXPECT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
     return peer.take();
   }
-  /// Returns the header of a valid reply to `call`: it repeats the Write chunks and the Reply chunk of the call with
-  /// unchanged lengths.
+  /// Returns the header of an RDMA_MSG reply to `call`: it repeats the Write chunks and the Reply chunk of the call
+  /// with unchanged lengths.
   static wire::Header reply_to(const wire::Header& call, std::uint32_t credits = 32) {
     wire::Header out = call;
     out.credits = credits;

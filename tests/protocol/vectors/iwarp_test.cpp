@@ -71,8 +71,8 @@ TEST(StartupVectors, EnhancedData) {
 
 class FrameVector : public testing::TestWithParam<const char*> {};
 
-// [5044-4.1-a] [5044-4.4-a] [5041-4.2-a] [5041-4.3-a] each decoded frame encodes to the same bytes, however the stream
-// is sliced
+// [5044-4.1-a] [5044-4.4-a] [5041-4.2-a] [5041-4.3-a] each frame is found, however the stream is sliced; the decoded
+// frame encodes to the same bytes
 TEST_P(FrameVector, DecodesAndEncodesIdentically) {
   const Bytes octets = vector_of(GetParam());
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{7}, octets.size()}) {

@@ -148,7 +148,7 @@ TEST(IpoibOffload, CutUdp) {
   EXPECT_EQ(segments[2], test::from_hex("45000021 00074000 401126b1 0a090001 0a090002 1b589c40 000d43db 5b80a5ca ef"));
 }
 
-// A packet that is truncated or does not match its offload is refused.
+// A packet is refused if its headers are incomplete or invalid, or do not match its offload.
 TEST(IpoibOffload, CutRefuses) {
   for (const bool six : {false, true}) {
     const Bytes whole = packet_of(six, 100);

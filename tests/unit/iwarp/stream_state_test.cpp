@@ -13,7 +13,8 @@ namespace {
 using Name = StreamState::Name;
 using Event = StreamState::Event;
 
-/// All transitions. An event that is not listed leaves the state as it is.
+/// All transitions except those by Event::end, which leads to `closed` from every state. Another event that is not
+/// listed leaves the state as it is.
 const std::map<std::pair<Name, Event>, Name> kExpected{
     {{Name::idle, Event::start}, Name::connecting},
     {{Name::idle, Event::disconnect}, Name::closed},

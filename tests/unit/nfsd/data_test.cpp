@@ -198,7 +198,8 @@ TEST_P(Data, GuardRefusesAChangeToSomethingNewer) {
   EXPECT_EQ(stat(file).size, 2u);
 }
 
-// Threads write to one file and change one directory: no change of the directory is lost, and each write is atomic.
+// Threads write to one file and change one directory: no change of the directory is lost. In the memory file system,
+// each write is atomic.
 TEST_P(Data, ManyThreads) {
   const NodeKey file = create(root_, "shared", std::string(20'000, 'a'));
   std::atomic<bool> torn = false;

@@ -168,7 +168,8 @@ TEST_P(Durability, AttributesSynchronizeTheirFile) {
   changes = {};
   changes.mtime = {SetTime::How::client, {5, 5}};
   const auto& all = flushed_by([&] { return fs_->set_attributes(caller_, link, changes, {}).status; });
-  // A symbolic link cannot be opened for fsync().
+  // A symbolic link cannot be opened for fsync(). Therefore the journal is written or, if that is not enough, the whole
+  // file system.
   const Fd top(::open(directory_.path().c_str(), O_RDONLY | O_CLOEXEC));
   const bool in_order = commits_in_order(top.get());
   EXPECT_EQ(all.everything, in_order ? 0u : 1u);

@@ -265,7 +265,7 @@ TEST_P(Kept, ARecentChangeMayBeFollowedByAnotherOneAtTheSameTime) {
   EXPECT_EQ(rights.find(caller_, object, 7), 4u);
 }
 
-// Looks up two names of one object alternately, on a thread that must not close descriptors.
+// Looks up two names of one object alternately with lookup_at_once(), which must not close descriptors.
 TEST_P(Kept, ManyNamesOfOneObjectTakeOneDescriptor) {
   const auto open_now = [] {
     return std::distance(filesystem::directory_iterator("/proc/self/fd"), filesystem::directory_iterator());
@@ -319,8 +319,8 @@ TEST_P(Kept, ObjectsAreBoundedAndClosed) {
   EXPECT_EQ(kept.size(), 0u) << "used recently, but kept for long";
 }
 
-/// One thread answers without blocking, as an event loop does. Other threads change, look up, remove and close the
-/// objects that the first thread uses.
+/// One thread answers without blocking, as an event loop does. Other threads change and look up the objects that the
+/// first thread uses, create and remove other objects, and close idle ones.
 TEST_P(Kept, AnswersAreNeverOlderThanACompletedChange) {
   look_up("f");
   ask_access(caller_, file_);

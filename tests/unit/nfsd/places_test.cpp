@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Remembered places, which replace file handles of the kernel: what survives a restart, what happens to a damaged
-// file and on a full disk, and how many places are kept.
+// Remembered places, which replace file handles of the kernel: what survives a restart, what happens if the file that
+// stores them is damaged or the disk is full, and how many places are kept.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>

@@ -68,7 +68,7 @@ TEST(Nfs3Bounds, BulkReplies) {
   EXPECT_EQ(readlink.fixed, 120u);
   EXPECT_EQ(reply_size<nfs3::Readlink>(sample<READLINK3res>()), readlink.fixed + readlink.bulk[0]);
   READ3args all = sample<READ3args>();
-  all.count = 0xffffffff;  // the sum must not wrap
+  all.count = 0xffffffff;  // the sum of data and pad must not wrap
   EXPECT_GE(nfs3::Read::max_reply(all).bulk[0], 0xfffffffcu);
 }
 

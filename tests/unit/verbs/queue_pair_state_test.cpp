@@ -68,7 +68,7 @@ TEST(QueuePairState, OrderlyEndAndFaults) {
   auto events = established;
   events.insert(events.end(), {Event::disconnect, Event::drained});
   EXPECT_EQ(walk(events), State::hanging_up);
-  // After a request to disconnect, flushed work is not a fault.
+  // After rdma_disconnect(), flushed work is not a fault.
   EXPECT_EQ(next_state(State::hanging_up, Event::device_flushed), std::nullopt);
   for (const State state : {State::established, State::draining})
     EXPECT_EQ(next_state(state, Event::device_flushed), State::peer_fault);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every NFSv3 and MOUNTv3 type: encoding and decoding, truncation at each length, and hostile values.
+// Every NFSv3 and MOUNTv3 type: encoding and decoding, truncation, and hostile values.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -21,9 +21,9 @@ constexpr int kShare = 50;
 constexpr int kBurst = 8;
 constexpr WaitPolicy::Duration kLeastWakeUp = 2us;
 constexpr WaitPolicy::Duration kMostWakeUp = 300us;
-/// After a displacement a thread does not poll for a while. This pause is kFirstPause at first, doubles with each
-/// displacement, and shrinks with each poll that finds work. It is at least kPauses times as long as the displacement,
-/// and at most kLongestPause.
+/// After displaced() a thread does not poll for a while. This pause is kFirstPause at first, doubles with each call of
+/// displaced(), and shrinks with each poll that finds work. It is at least kPauses times the lost time, and at most
+/// kLongestPause.
 constexpr int kPauses = 8;
 constexpr WaitPolicy::Duration kFirstPause = 10ms;
 constexpr WaitPolicy::Duration kLongestPause = 1s;

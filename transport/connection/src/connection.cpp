@@ -118,7 +118,7 @@ std::uint32_t Connection::call_credits() const noexcept { return std::max(credit
 
 std::uint32_t Connection::first_receives() const noexcept {
   const std::uint32_t calls = setup_.role == Role::server ? std::min(kFirstReceives, setup_.options.credits) : 1;
-  // [8167-4.3.1-a] [8167-4.3.1-b] posts receives for reverse calls from the start
+  // [8167-4.3.1-a] [8167-4.3.1-b] posts receives for reverse calls, or for the replies to them, from the start
   return calls + setup_.options.reverse_credits;
 }
 

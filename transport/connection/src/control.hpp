@@ -164,7 +164,7 @@ class Control final : public CharacteristicsExchange {
   std::optional<std::uint32_t> init_xid_;  // the XID of INIT_XCHAR, until INIT_XCHAR is known to have arrived
   bool unproven_ = false;                  // it is unknown whether the last INIT_XCHAR or UPD_XCHAR has arrived
   bool held_ = false;
-  // The XID of the request in transit: it is unanswered and, after its deadline, not known to have arrived.
+  // The XID of the request in transit, until it is answered or, after its deadline, known to have arrived.
   std::optional<std::uint32_t> request_xid_;
   bool fence_ = false;  // the request in transit is empty
   std::chrono::steady_clock::time_point fence_deadline_;

@@ -32,7 +32,7 @@ struct RequesterSetup {
 /// Implements Requester for either direction. Uses one connection at a time.
 class RequesterCore final : public Requester {
  public:
-  /// `want_connection` runs when a call is submitted and there is no connection.
+  /// `want_connection` runs when submit() queues a call and there is no connection.
   RequesterCore(const RequesterSetup& setup, UniqueFunction<void()> want_connection);
   ~RequesterCore() override;
 

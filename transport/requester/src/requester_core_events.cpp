@@ -2,7 +2,7 @@
 // Operation. A reply is matched by XID with the calls of this requester; each direction has its own requester
 // [8167-2.4.1-a] [8167-2.4-b]. After the loss of a connection, the calls of a client wait, in order, for the next one.
 // Ownership. A reply is moved into the slot of its call; the receive of any other message is reposted at once.
-// Errors. Unmatched and malformed replies are counted and dropped [8166-4.5-c].
+// Errors. Replies that match no call, or whose header is malformed, are counted and dropped [8166-4.5-c].
 #include <algorithm>
 
 #include "requester_core.hpp"

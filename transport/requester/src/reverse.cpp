@@ -23,7 +23,8 @@ RequesterSetup setup_for(Connection& connection) {
   out.may_use_chunks = false;
   out.resends = false;
   // A server cannot reconnect. Therefore a call that times out does not end the connection, which also carries calls of
-  // the client. But if calls that timed out hold all credits, only a new connection of the client ends the stall.
+  // the client. It ends when calls that were given up have held all credits for kPatience; the client may then connect
+  // again.
   out.silence = std::chrono::hours(24 * 365);
   out.patience = kPatience;
   out.log = connection.log();

@@ -89,8 +89,8 @@ void CallImpl::open_call() {
                           : !reads_.parse(header_, setup.max_chunk) ? "its Read chunks are inconsistent or too large"
                                                                     : nullptr;
   if (why != nullptr) return send_error(wire::ErrorKind::chunk, why);
-  // [8166-3.5.3-c] a long call may call any RPC procedure
   if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
+  // [8166-3.5.3-c] a long call may call any RPC procedure
   state_ = State::pulling;
   bulk_asked_ = reads_.long_call().length;
   link_->long_calls().acquire(long_call_request_, bulk_asked_);

@@ -126,8 +126,8 @@ void CallImpl::send_reply() {
 }
 
 /// The client may have sent the call when its Receives were still larger, before this side asked for smaller Receives.
-/// In this case the connection is aborted, and the client sends the call again on a connection with other thresholds
-/// [8166-4.5.4-b].
+/// If the reply fits the larger Receives, the connection is aborted, and the client sends the call again on a
+/// connection with other thresholds [8166-4.5.4-b].
 void CallImpl::reply_too_long() {
   const std::uint32_t highest = connection_->highest_send();
   if (highest > connection_->thresholds().send &&

@@ -11,7 +11,8 @@ namespace {
 
 Setup with_flag(std::uint8_t flags) { return {.private_data = encode(PrivateData{.flags = flags})}; }
 
-/// Makes a connection on which both sides have set R; skips the case if that is impossible.
+/// Makes a connection on which both sides have set R, the flag for remote invalidation; skips the case if that is
+/// impossible.
 void agreed(Session& s) {
   if (!s.network().fabric->capabilities().remote_invalidation)
     Record::skip("this fabric does not support remote invalidation");
@@ -32,7 +33,7 @@ void expect_plain(Session& s, const Outgoing& call) {
   Record::expect(!message.invalidated, fmt::format("Send with Invalidate of {:#x}", message.invalidated.value_or(0)));
 }
 
-/// With R agreed, a reply invalidates nothing or a handle of its own call.
+/// If both sides have set the R flag, a reply invalidates nothing or a handle of its own call.
 void expect_own(Session& s, const Outgoing& call) {
   s.send(call);
   const Message message = s.answer_to(call.xid());

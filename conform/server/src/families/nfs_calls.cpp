@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NFS version 3 without chunks, and with handles and names at their limits.
+// NFS version 3 without chunks: data, symbolic links, listings, FSINFO, names at their limits, and a stale handle.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -66,7 +66,7 @@ class PosixFileSystem final : public FileSystem {
   StatisticsResult statistics(const NodeKey& node) override;
 
  private:
-  /// An open object, with its attributes before a change.
+  /// An open object, with the attributes that were read last.
   struct Node {
     NodeFd fd;
     NodeStat stat;

@@ -30,7 +30,7 @@ std::optional<PosixFileSystem::Victim> PosixFileSystem::before_unlink(const Node
                                                                       std::string_view name) const {
   const auto stat = stat_at(directory.fd.get(), name, 0);
   if (!stat && stat.error() != Status::notsupp) return std::nullopt;
-  // Does not open an object that loses its last name: a network file system could not remove an open file.
+  // Does not keep an object open that loses its last name: a network file system could not remove an open file.
   if (stat && (is_directory(*stat) || stat->attributes.links < 2)) return Victim{{}, *stat};
   auto victim = before_move(directory, name);
   if (victim && (is_directory(victim->stat) || victim->stat.attributes.links < 2)) victim->fd = {};

@@ -17,7 +17,7 @@
 
 namespace rpcrdma::rpc {
 
-/// Two calls with equal keys are the same call.
+/// Two calls with equal keys count as the same call.
 struct DuplicateKey {
   boost::asio::ip::address peer;  ///< address of the caller
   std::uint32_t xid = 0;          ///< XID of the call

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// MOUNT version 3 (RFC 1813 section 5): six procedures, no DDP-eligible items (RFC 8267 section 5.1). The RFC requires
-// MOUNT over TCP; the server of this project serves MOUNT on the RDMA port as well.
+// MOUNT version 3 (RFC 1813 section 5): six procedures, no DDP-eligible items. RFC 8267 section 5.1 requires MOUNT over
+// TCP; the server of this project serves MOUNT on the RDMA port as well.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/mount3.h"
 

@@ -4,7 +4,7 @@
 //
 // A reply bound is the XDR maximum of the larger union arm plus 24 bytes of reply header. The data of READ counts with
 // the requested size, and the path of READLINK with kMaxPath. The bounds of READDIR and READDIRPLUS add some room,
-// because some servers apply `count` to the list of entries only.
+// because some servers apply `count` or `maxcount` to the list of entries only.
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/nfs3.h"

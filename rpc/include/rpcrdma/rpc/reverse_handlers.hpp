@@ -46,7 +46,7 @@ class RPCRDMA_EXPORT ReverseHandlers {
   ReverseHandlers(const ReverseHandlers&) = delete;
   ReverseHandlers& operator=(const ReverseHandlers&) = delete;
 
-  /// Serves P with `handler`. Call it before the client's first call, which connects.
+  /// Serves P with `handler`. Call it before the client's first call or connect().
   template <Procedure P, class Handler>
   void on(Handler handler, AuthRequirement auth = P::kInfo.auth) {
     dispatcher().template on<P>(std::move(handler), auth);

@@ -79,7 +79,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   /// dropped.
   enum class Data : std::uint8_t {
     not_fetched,
-    failed,   ///< the first reservation or transfer failed: the call counts as not run
+    failed,   ///< a reservation or transfer failed before any transfer succeeded: the call counts as not run
     fetched,  ///< at least one transfer has succeeded: the handler may have acted on the data
   };
 

@@ -31,7 +31,8 @@ struct TcpServerOptions {
   /// up to 4096 bytes are not counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// The maximum number of bytes of calls (records) that all connections of one worker may hold at once, shared in the
-  /// same way; at least max_record. A record is read completely only when the budget has room for it.
+  /// same way; at least max_record. A record of more than 4096 bytes is read completely only when the budget has room
+  /// for it; shorter records are not counted.
   std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for this time, while none of its calls is being served, is closed.
   std::chrono::seconds idle_timeout{360};
@@ -83,8 +84,9 @@ class RPCRDMA_EXPORT TcpServer {
   };
   /// May be called on any thread.
   virtual Counters counters() const noexcept = 0;
-  /// At most `most` connections of worker `index`: those that have sent the most calls, in descending order. In their
-  /// Traffic, only calls and bytes are counted. Called on the thread of that worker.
+  /// At most `most` connections of worker `index`: those that have sent the most calls, in descending order. Their
+  /// Traffic counts only bytes and calls; each call also counts as an inline call and as a receive. Called on the
+  /// thread of that worker.
   virtual std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const = 0;
 };
 

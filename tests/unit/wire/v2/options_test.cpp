@@ -25,7 +25,7 @@ Bytes content_of(const std::string& name, OptionType type) {
   return {header.option.begin(), header.option.end()};
 }
 
-/// Decodes the content of a vector, encodes it again, and checks that no prefix decodes.
+/// Decodes the content of the test vector `name`, encodes it again, and checks that no prefix decodes.
 template <class Option>
 void check(const std::string& name, const Option& expected) {
   const Bytes content = content_of(name, Option::kType);

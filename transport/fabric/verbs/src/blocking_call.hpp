@@ -27,7 +27,7 @@ class BlockingCalls final : public boost::asio::execution_context::service {
   /// Runs call() in a new thread, and then done(result) in the same thread, unless BlockingCall::end() comes first.
   /// Fails with EAGAIN if kMost threads exist, or if no thread can be created.
   Result<std::unique_ptr<BlockingCall>> start(UniqueFunction<error_code()> call, UniqueFunction<void(error_code)> done);
-  /// Runs last() in a new thread, or in the caller's thread if no thread can be created.
+  /// Runs last() in a new thread; after shutdown(), or if no thread can be created, in the caller's thread.
   void run(UniqueFunction<void()> last);
 
  private:

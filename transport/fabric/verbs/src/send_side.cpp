@@ -8,7 +8,7 @@
 namespace rpcrdma::fabric::verbs {
 
 SendSide::SendSide(const Limits& limits)
-    // Each operation of the user may need a flush, and one probe may be outstanding.
+    // Each operation of the user may be followed by a slot of kind `flush`, and one probe may be outstanding.
     : limits_(limits), ring_(2 * std::size_t{limits.depth} + 3) {
   chain_.reserve(device_depth(limits.depth));
   pieces_.reserve(std::size_t{device_depth(limits.depth)} * limits.max_gather);

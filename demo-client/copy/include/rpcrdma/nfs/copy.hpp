@@ -22,8 +22,8 @@ class CopyObserver {
   virtual void on_file_done() = 0;
   /// An earlier transfer copied `bytes` of the bytes that on_found() announced.
   virtual void on_kept([[maybe_unused]] std::uint64_t bytes) {}
-  /// Called after a failure if the incomplete copy stays marked and write-protected and can be resumed. The failure is
-  /// reported afterwards, by on_problem() or as the result.
+  /// Called after a failure if the incomplete copy stays marked and write-protected, usually because it can be resumed.
+  /// The failure is reported afterwards, by on_problem() or as the result.
   virtual void on_unfinished() {}
   /// `path` (relative to the tree's root) was not copied, or only in part; the copy continues.
   virtual void on_problem(std::string_view path, const error_code& why) = 0;

@@ -50,7 +50,8 @@ struct LocalEntry {
   Attributes attributes;
 };
 
-/// An open directory. Refuses names that are not plain, except in has(). Does not follow symbolic links.
+/// An open directory. Refuses names for which is_plain_name() is false, except in has(). Follows no symbolic links,
+/// except in open().
 class LocalDirectory {
  public:
   /// Follows symbolic links in `path`.

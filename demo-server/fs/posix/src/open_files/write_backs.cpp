@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ownership: the open descriptors of a file and this table share the file's WriteBack; the table drops it once the
-// descriptors are closed. No lock is held while a file is synchronized.
+// descriptors are closed. mutex_ is not held while a file is synchronized.
 // Error handling: a client whose uncommitted data is lost sees another verifier.
 #include "write_backs.hpp"
 

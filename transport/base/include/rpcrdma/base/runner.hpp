@@ -72,7 +72,7 @@ class RPCRDMA_EXPORT Runner {
   WaitPolicy policy_;
   bool measures_;
   bool running_ = false;      // a handler is running
-  unsigned yields_paid_ = 0;  // polls in a row that found work directly after yielding the CPU
+  unsigned yields_paid_ = 0;  // polls in a row that found work directly after their first yield of the CPU
   unsigned turns_ = 0;
   Count polls_{0};
   Count found_{0};

@@ -19,7 +19,7 @@ class InlineGrowth {
   static constexpr std::uint32_t kWindow = 64;           ///< calls that are examined together
   static constexpr std::uint32_t kEnough = kWindow / 4;  ///< calls among them that justify a larger size
   static constexpr std::uint32_t kQuiet =
-      1024;  ///< calls in a row that must fit the first size before the policy asks for that size
+      1024;  ///< calls in a row without need of a larger size before the policy asks for the first size
   static constexpr std::uint32_t kPause = 16384;  ///< calls after pause() before the policy asks for a larger size
 
   /// The policy asks for sizes from `least`, the first size of the peer's Receives, up to `most` bytes.

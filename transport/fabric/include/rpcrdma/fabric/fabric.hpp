@@ -70,7 +70,7 @@ struct Capabilities {
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
 
-/// Totals over all queue pairs of a fabric, for measuring the cost of a call.
+/// Totals of a fabric since it was made.
 struct Counters {
   std::uint64_t work_requests = 0;  ///< work requests posted, including receives and invalidations
   std::uint64_t completions = 0;    ///< completions delivered to their contexts

@@ -160,8 +160,9 @@ void Stream::on_framing_error(const TerminateCode& error) noexcept {
 void Stream::send_placed() noexcept {
   receives_.placed(segment_.payload);
   if (!segment_.header.last) return;
-  Exposure* revoked = nullptr;  // [5041-4.2-c] the RsvdULP field carries the STag
+  Exposure* revoked = nullptr;
   const auto opcode = static_cast<Opcode>(segment_.header.opcode);
+  // [5041-4.2-c] the RsvdULP field of these two carries the STag
   if (opcode == Opcode::send_invalidate || opcode == Opcode::send_solicited_invalidate)
     if (const TerminateCode* error = exposures_.revoke(segment_.header.stag, revoked))
       return violate(*error, FabricError::protocol_violation);

@@ -84,7 +84,8 @@ class Device {
   std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by local key
 };
 
-/// An id bound to the device at `address`. Fails with the error of why_no_device() if there is none.
+/// An id bound to the device at `address`. If there is none, fails with FabricError::no_device or the error of
+/// why_no_device().
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
 /// The time limit of one attempt to resolve an address; several attempts follow each other. While the kernel learns the
 /// hardware address of the next hop, an attempt on rxe may take the whole limit.

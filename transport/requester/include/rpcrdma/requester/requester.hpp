@@ -67,7 +67,7 @@ class RPCRDMA_EXPORT Call {
  private:
   friend struct CallAccess;
   enum class State : std::uint8_t { over, waiting, on_wire, failed };
-  boost::intrusive::list_member_hook<> queue_;  // links calls that wait for a credit, or for done() with an error
+  boost::intrusive::list_member_hook<> queue_;  // links calls that wait to be sent, or for done() with an error
   void* slot_ = nullptr;                        // the requester's state while the call is on the wire
   error_code failure_;
   State state_ = State::over;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks when the handler names their destination,
-// writes the Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both sides permit remote
-// invalidation and the call has chunks).
+// Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks of non-zero Position when the handler names
+// their destination, writes the Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both
+// sides permit remote invalidation and the call has chunks).
 //
 // Threads: everything here, unless a function says otherwise, belongs to the thread of the connection's io_context,
 // IncomingCall::context().

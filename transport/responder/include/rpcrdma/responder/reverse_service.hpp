@@ -27,7 +27,7 @@ class RPCRDMA_EXPORT ReverseService {
   /// The number of calls that are not over: not delivered yet, held by the handler, or with a reply being sent.
   virtual std::size_t calls() const noexcept = 0;
   /// To be called after the client has been destroyed. Runs `over`, which may destroy the service, when no call is
-  /// left: from the io_context, or at once if there has never been a connection.
+  /// left: from the io_context, or perhaps at once if no call has ever arrived.
   virtual void retire(UniqueFunction<void()> over) = 0;
 };
 

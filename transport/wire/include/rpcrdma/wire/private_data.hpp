@@ -18,7 +18,7 @@ inline constexpr std::size_t kPrivateDataSize = 8;
 
 /// The properties that one side announces. The defaults hold for a peer that announces none (section 5.1).
 struct PrivateData {
-  bool remote_invalidation = false;            ///< R: accepts Send with Invalidate
+  bool remote_invalidation = false;            ///< flag R: accepts Send with Invalidate
   std::uint32_t send_size = kMinThreshold;     ///< largest Send of this side, bytes
   std::uint32_t receive_size = kMinThreshold;  ///< size of this side's Receive buffers, bytes
   friend bool operator==(const PrivateData&, const PrivateData&) = default;

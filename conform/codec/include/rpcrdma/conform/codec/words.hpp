@@ -62,7 +62,7 @@ class In {
 };
 
 View view_of(std::string_view text) noexcept;
-/// The bytes in hexadecimal, in groups of four; no more than `limit` of them.
+/// The first `limit` bytes in hexadecimal, in groups of four bytes. If there are more, the number of all bytes follows.
 std::string hex(View bytes, std::size_t limit = 64);
 /// Returns `size` bytes that depend on the position and on the seed.
 Bytes pattern(std::size_t size, std::uint32_t seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Runs the cases of a suite one after the other, and checks after each one that the peer still serves ordinary calls.
+// Runs the cases of a suite one after the other, and the health check of the peer after each one.
 #include <chrono>
 #include <functional>
 #include <map>

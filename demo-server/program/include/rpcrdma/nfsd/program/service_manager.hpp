@@ -22,7 +22,7 @@ class ServiceManager {
   /// Reports that the configuration is being read again; ready() must follow.
   void reloading() const;
   void stopping() const;
-  /// Call it at least every watchdog_interval(): otherwise the service manager kills the process.
+  /// Call it every watchdog_interval(): the service manager kills a process that is silent for twice this time.
   void alive() const;
   /// Half of the interval that the service manager requires; nothing if it does not watch this process.
   std::optional<std::chrono::microseconds> watchdog_interval() const noexcept { return interval_; }

@@ -41,7 +41,8 @@ struct LinkOptions {
   std::chrono::milliseconds handshake_timeout{3000};
   /// The longest time for which reading the device stops because a peer has no room. After that time, packets for this
   /// peer are dropped until it has room. While several peers have packets, the limit applies to the sum of the stops of
-  /// one peer: each stop uses up the time by which it exceeds 5 ms, and a tenth of the time that passes is added back.
+  /// one peer: each stop uses up the time by which it exceeds 5 ms, and a tenth of the time between two stops is added
+  /// back.
   std::chrono::milliseconds stall{200};
   /// Bounds of the time between two attempts to connect to a peer.
   std::chrono::milliseconds first_retry{50};

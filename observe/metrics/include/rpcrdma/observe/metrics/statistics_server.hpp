@@ -34,7 +34,7 @@ struct StatisticsServerOptions {
 class StatisticsServer {
  public:
   /// Passes a report to its argument, on the thread of the io_context, before the call of the Source returns or later.
-  /// The Source may be called again before the report has been passed.
+  /// The Source is not called again before the report has been passed.
   using Source = std::function<void(UniqueFunction<void(Report)>)>;
 
   /// Listens at `local` and serves as long as the result exists and `context` runs.
