@@ -10,8 +10,8 @@ namespace rpcrdma::commands {
 /// "512 B", "3.1 MiB", ...
 std::string bytes_text(double bytes);
 
-/// One line of at most `width` columns: the percentage, if the total is known; the bar, if it fits; the number of
-/// files, if it is more than one; bytes, rate and time.
+/// One line of at most `width` columns: if the total is known (not 0), the percentage and, if it fits, the bar; the
+/// number of files, if it is more than one; bytes, rate and time.
 std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t files, double seconds,
                           std::size_t width);
 

@@ -61,7 +61,7 @@ class Trial final : public LinkEvents {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // Functions that define the misbehaviour. If it never takes place and the client breaks no rule, the case is skipped.
+  // Functions that define the misbehaviour. If it never takes place, the case fails or is skipped; it does not pass.
   using Change = std::function<void(Reply&, const Call&, Link&)>;
   using TakeOver = std::function<void(Link&, const Call&)>;
   using Answering = std::function<void(std::unique_ptr<fabric::ConnectionRequest>)>;

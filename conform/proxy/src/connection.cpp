@@ -236,7 +236,7 @@ asio::awaitable<void> Connection::hold(Half& half, const Rule& rule) {
   half.release.reset();
 }
 
-/// Passes on the bytes before the cut, and ends both connections at the cut: within the message, or at its end.
+/// Passes on the bytes of the message before the cut, if any. Ends both connections when it has passed them all.
 asio::awaitable<void> Connection::cut(Half& half, const Frame& frame, Octets bytes) {
   const std::size_t passed = std::min(half.cut_in, bytes.size());
   half.output.insert(half.output.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(passed));

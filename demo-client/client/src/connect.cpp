@@ -3,8 +3,7 @@
 // Each of the first kMaxAddresses gets a NULL call at once, and the first to answer is used.
 // Ownership: an Attempt owns its client; once one has answered, the other clients are destroyed, which ends their
 // calls.
-// Error handling: if no address answers, reports the error of one of them: the transport's last_error() if it is set,
-// else the error of the call.
+// Error handling: if no address answers, reports the error of one of them.
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>

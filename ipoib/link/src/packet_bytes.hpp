@@ -27,8 +27,8 @@ inline void put_long(MutableOctets packet, std::size_t index, std::uint32_t valu
   put_word(packet, index + 2, value);
 }
 
-/// `start` plus the 16-bit words of `octets`, modulo 0xffff: the result may be longer than 16 bits. An odd last byte
-/// counts as the upper byte of a word.
+/// A number congruent modulo 0xffff to `start` plus the 16-bit words of `octets`. It may be longer than 16 bits. An odd
+/// last byte counts as the upper byte of a word.
 std::uint64_t checksum_sum(Octets octets, std::uint64_t start = 0) noexcept;
 
 /// The sum folded to 16 bits, without the complement.

@@ -13,7 +13,7 @@
 namespace rpcrdma::tirpc {
 
 /// The implementation of a CLIENT. May be used on any thread: each operation except destroy() holds the lock from start
-/// to end, as in libtirpc's TCP transport.
+/// to end.
 class ClientHandle {
  public:
   ClientHandle(std::unique_ptr<ClientLink> link, const fabric::Endpoint& server, rpcprog_t program, rpcvers_t version,

@@ -199,8 +199,8 @@ stop_capture() {
   cp /run/*.pcap "$VM_OUT/" && rm /run/*.pcap
 }
 
-# Counts events of the kernel: trace_on EVENT... starts with these trace points, probe_on FUNCTION adds the calls of a
-# function, and `traced PATTERN` prints how often events that match have occurred since.
+# Counts events of the kernel. `trace_on EVENT...` begins to count these events of its RPC-over-RDMA code; then `probe_on
+# FUNCTION` begins to count the calls of a function. `traced PATTERN` prints how many events match so far.
 trace_on() {
   mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
   local event

@@ -307,7 +307,7 @@ TEST_P(Posix, DescriptorsAreBounded) {
   const std::size_t before = open_descriptors();
   for (int i = 0; i < 700; ++i) read_all(create(root_, "f" + std::to_string(i), "x"));
   const PosixOptions bounds;
-  // The descriptor cache, one O_PATH descriptor (KeptNode) for each of the 700 files, and two of the root for fsync.
+  // The descriptor cache, one O_PATH descriptor (KeptNode) of each file and of the root, and one of the root for fsync.
   EXPECT_LE(open_descriptors(), before + bounds.max_descriptors + 700 + 2);
   fs_.reset();
   EXPECT_LE(open_descriptors(), before);

@@ -175,7 +175,7 @@ TEST_F(DispatcherTest, ResultsThatCannotBeEncoded) {
   EXPECT_EQ(call.reply_octets.size(), 24u);
 }
 
-// [8166-4.5.3-b] the dispatcher leaves a call whose reply is too long for its memory to the transport, which answers it
+// [8166-4.5.3-b] if a reply does not fit its memory, the dispatcher leaves the answer to the transport
 TEST_F(DispatcherTest, RepliesThatAreTooLong) {
   dispatcher.on<nfs3::Readdir>([](ServerCall<nfs3::Readdir> call) { call.reply(sample<READDIR3res>()); });
   for (const std::uint32_t room : {0u, 24u, 100u, 3000u}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Answers are sent first. This side sends nothing else while a request of its own is in transit. Each
-// message fits the smallest receive [xchar-4.1-c].
+// Operation. Sends optional messages, answers first. Only answers are sent while a request of this side is in transit.
+// Each message fits the smallest receive [xchar-4.1-c].
 // Ownership. Each of a few send buffers is in use until its Send completes; answers wait in a queue for a buffer.
 // Errors. If more answers wait for a send buffer than this side may have receives, the connection is aborted.
 #include "control.hpp"

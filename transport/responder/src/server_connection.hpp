@@ -40,8 +40,8 @@ class ServerConnection final : private ConnectionEvents {
   bool may_offer_smaller_receives() const noexcept { return connection_->may_offer_smaller_receives(); }
   void offer_smaller_receives() noexcept { connection_->offer_smaller_receives(); }
   /// To be called periodically. Notes the connection as active if calls are in progress or have arrived, or if reverse
-  /// calls are possible. Aborts the connection if work is outstanding and none of it completes within the time that
-  /// `options` allow.
+  /// calls are possible. Aborts the connection if its send queue has outstanding work requests and none of them
+  /// completes within the time that `options` allow.
   void watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept;
 
  private:

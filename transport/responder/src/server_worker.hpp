@@ -31,7 +31,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   /// Closes each connection when its last call is over, and all that remain at `deadline`. `done` runs when no
   /// connection and no call is left.
   void drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> done);
-  /// Ends everything at once. No handler runs afterwards.
+  /// Ends all connections at once. The handler of drain() does not run afterwards. Calls that the CallHandler holds
+  /// stay until it ends them; handlers that wait for such a call run later, with an error.
   void destroy() noexcept;
 
   void connection_over(ServerConnection& connection);

@@ -85,7 +85,7 @@ class PosixFileSystem final : public FileSystem {
     bool for_data = false;           ///< the descriptor is one for data, not O_PATH
     std::optional<NodeStat> stat{};  ///< if it is known
   };
-  /// A file that is about to be changed, with the number of its failed write-backs so far.
+  /// A file whose data will be synced, with the number of its failed write-backs so far.
   struct Watched {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;

@@ -3,8 +3,8 @@
 // NFS version 3 (RFC 1813) and its Upper-Layer Binding (RFC 8267 section 4): the 22 procedures.
 //
 // A reply bound is the XDR maximum of the larger union arm plus 24 bytes of reply header. The data of READ counts with
-// the requested size, and the path of READLINK with kMaxPath. The bounds of READDIR and READDIRPLUS add some room,
-// because some servers apply `count` or `maxcount` to the list of entries only.
+// the requested size, and the path of READLINK with kMaxPath. The entries of READDIR and READDIRPLUS count with `count`
+// or `maxcount`, because some servers apply this limit to the entries only.
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/nfs3.h"

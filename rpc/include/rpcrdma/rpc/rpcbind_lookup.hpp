@@ -15,7 +15,7 @@
 namespace rpcrdma::rpc {
 
 /// The port in a universal address (RFC 5665 section 5.2.3), such as 20049 in "192.0.2.1.78.81". Returns nothing unless
-/// `text` ends in two numbers up to 255, each after a dot, with any text before the first dot.
+/// `text` ends in two numbers up to 255, each after a dot.
 RPCRDMA_EXPORT std::optional<std::uint16_t> port_of_universal_address(std::string_view text) noexcept;
 
 /// Asks rpcbind at `rpcbind` for the port of a program version on the transport `netid` (rdma, rdma6, tcp, tcp6).

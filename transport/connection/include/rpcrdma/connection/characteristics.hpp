@@ -4,8 +4,8 @@
 // (draft-dnoveck-nfsv4-rpcrdma-xcharext-01; rpcrdma/wire/v2/characteristics.hpp has the codes).
 //
 // Once version two has been agreed, each side announces its characteristics, unless ConnectionOptions::characteristics
-// forbids it. A client first waits for a reply that grants more than one credit. If the server has already announced
-// its characteristics, any reply will do. Version one has no characteristics.
+// forbids it. A client first waits for a reply after which it may use more than one credit. If the server has already
+// announced its characteristics, any reply will do. Version one has no characteristics.
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/io_context.hpp>
