@@ -3,8 +3,8 @@
 // asked for it. If there are several endpoints ("localhost" is ::1 and 127.0.0.1), a NULL call is sent to each of them
 // at once; the first one that answers is used.
 // Ownership: a Knock is a call and owns the backend that sends the call; destroying the backend completes the call.
-// Error handling: if all NULL calls fail, the error of the last one is reported: the error of its RDMA connection or,
-// if there is none, the error of the call. If no fabric can be opened, the error of the last attempt is reported. If no
+// Error handling: if all NULL calls fail, the error for the last endpoint is reported: that of its RDMA connection or,
+// if there is none, that of its call. If no fabric can be opened, the error of the last attempt is reported. If no
 // rpcbind names a port, the first error other than no_rpcbind is reported or, if there is none, no_rpcbind.
 #include "opening.hpp"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Functions to install text files that contain paths of installed files: the unit and the manual pages. If `cmake
-# --install --prefix` gives another prefix than the configured one, the installed files contain paths below that prefix.
+# Functions to install text files that contain paths of installed files: the systemd unit and the manual pages. If
+# `cmake --install --prefix` gives another prefix than the configured one, these paths are those for the given prefix.
 
 # rpcrdma_full_path(RESULT DIR) sets RESULT to the absolute path of DIR, which may be relative to the prefix. For the
 # prefix /usr, etc is /etc, as in GNUInstallDirs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decodes the messages in stack.hex with the library's codecs: RPC-over-RDMA header, RPC header, NFSv3 arguments and
-// results. Encodes all but the RPC-over-RDMA header again.
+// Decodes the NFSv3 calls and replies in stack.hex with the library's codecs: RPC-over-RDMA header, RPC header,
+// arguments and results. Encodes all but the RPC-over-RDMA header again.
 #include <gtest/gtest.h>
 
 #include <array>

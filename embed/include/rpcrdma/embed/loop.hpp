@@ -68,7 +68,7 @@ class RPCRDMA_EXPORT Loop {
   std::thread thread_;
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
-  bool serving_ = false;  // guarded by mutex_; run() posts to the thread if this is true
+  bool serving_ = false;  // set by start(), then guarded by mutex_; run() posts to the thread if this is true
 };
 
 }  // namespace rpcrdma::embed
