@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: lists the connections of a worker, to drain or end them.
+// Operation: lists the connections of a worker, to drain, end or report them.
 // Ownership: connections own themselves, and are removed from the list when they are closed.
 // Error handling: nothing here fails.
 #include "tcp_worker_state.hpp"

@@ -3,7 +3,7 @@
 // take the first bytes of the file, as those of the library's own benchmark service take the bytes of one buffer. Each
 // WRITE coroutine writes its own part of the file. Directories are listed, and trees copied, by one coroutine.
 // Ownership: a run owns its buffers and outlives its coroutines; the subject owns the server and the directory.
-// Error handling: the first failed call ends the run with an exception.
+// Error handling: a run in which an operation fails ends with an exception.
 #include "nfs_subject.hpp"
 
 #include <fmt/core.h>

@@ -2,7 +2,8 @@
 // Operation. Receives are posted before the connection is made, and posted again as messages arrive.
 // Ownership. A Connection owns all memory. Its destructor ends the connection before it releases exposed memory, and
 // destroys the queue pair before it releases the memory of work requests.
-// Errors. Work requests for a connection that has ended are dropped; the caller notices that no message arrives.
+// Errors. Sends, Writes and Reads on a connection that has ended are dropped; the caller notices that no message
+// arrives.
 #include "connection.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: keeps several calls in progress, with pauses, until the quota is reached.
+// Operation: makes calls until the quota is reached, with pauses, and at most `width_` at a time.
 // Ownership: each OneCall lives as long as the client; the memory of a call returns to the pool after the call.
 // Error handling: any error may end a call unless must_succeed is set; a success is checked against the call's token.
 #include "call_client.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: NULL, GETATTR, SETATTR, LOOKUP, READLINK, FSSTAT and FSINFO (RFC 1813 section 3.3), one call each; a
-// GETATTR fetches attributes that the reply to LOOKUP lacks.
+// Operation: NULL, GETATTR, SETATTR, LOOKUP, READLINK, FSSTAT and FSINFO (RFC 1813 section 3.3). If the reply to LOOKUP
+// lacks the attributes, a GETATTR fetches them.
 // Ownership: arguments are held by value in the coroutine's frame, which outlives the call.
 // Error handling: see client.hpp.
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Operation: a Signal is a timer that never expires; notifying cancels its waits. A Group counts its children and
 // signals when the last one ends. Permits are a counter and a Signal.
 // Ownership: children belong to the executor and may refer to objects of the awaiting parent.
-// Error handling: waits cannot fail; Group::wait() rethrows a child's exception.
+// Error handling: Group::wait() rethrows the first exception that a child threw. The other waits cannot fail.
 #include "rpcrdma/nfs/task.hpp"
 
 #include <boost/asio/as_tuple.hpp>

@@ -36,8 +36,7 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
   Attributes& source = from.attributes;
   const Result<Attributes> there = local_attributes(to);
   if (!there) co_return there.error();
-  // Only a regular file is marked, and has a size that tells whether the source has changed. /dev/null must keep its
-  // attributes.
+  // Only a regular target is marked. The size of another target, such as /dev/null, says nothing about the copy.
   const bool regular = there->type == FileType::regular;
   const std::uint32_t mode = unmarked_mode(source, *there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;

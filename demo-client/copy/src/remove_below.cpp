@@ -45,7 +45,8 @@ class RemoveBelow {
     while (!failed_) {
       const Result<Client::Page> page = co_await reader.next();
       if (!page) {
-        // No failure yet: if the whole export is gone, the caller fails to remove the name of the directory.
+        // A directory that is gone is no failure. If the whole export is gone, the RMDIR by the caller of
+        // remove_below() fails.
         if (!is_gone(page.error())) fail(page.error());
         co_return;
       }

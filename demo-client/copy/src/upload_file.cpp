@@ -4,8 +4,8 @@
 // a resumed copy, the kept data belongs to another version, and the copy starts again: the target is truncated before
 // it gets the mark of the new version.
 // Ownership: the caller's descriptor must outlive the operation.
-// Error handling: the first error is the result. If the mark cannot be set (a file of another owner), this copy cannot
-// be resumed. A mark from which nothing could be resumed is removed if the server still answers.
+// Error handling: the first error is the result, but the copy goes on if the server refuses to set the mark (a file of
+// another owner). A mark from which nothing could be resumed is removed if the server still answers.
 #include <algorithm>
 
 #include "resume.hpp"

@@ -36,7 +36,7 @@ void Daemon::catch_signals() {
   signals_.add(SIGINT);
   signals_.add(SIGUSR1);
   if (capture_ != nullptr) signals_.add(SIGUSR2);
-  // Without a configuration file, SIGHUP keeps its default action and ends the process.
+  // Without a configuration file, SIGHUP keeps its action: by default, it ends the process.
   if (!options_.config.empty()) signals_.add(SIGHUP);
   await_signal();
   control_thread_ = std::thread([this] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Positions of the header fields that offloads read and write (RFC 791, RFC 8200, RFC 9293, RFC 768).
+// Sizes, fields and flags of the headers of IP, TCP and UDP (RFC 791, RFC 8200, RFC 9293, RFC 768).
 #include "packet_bytes.hpp"
 
 namespace rpcrdma::ipoib {

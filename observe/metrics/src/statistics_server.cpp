@@ -174,8 +174,8 @@ void State::request_report() {
 asio::awaitable<std::shared_ptr<const Report>> State::fresh_report() {
   if (is_fresh()) co_return report;
   const std::shared_ptr<const Report> old = report;
-  // All waiting requests share one deadline. After the deadline no request waits, even if the source has not delivered
-  // the report; the next request then sets a new deadline.
+  // All waiting requests share one deadline. The first request after the deadline sets a new one, even if the source
+  // has not delivered the report yet.
   if (!requested || arrived.expiry() <= std::chrono::steady_clock::now()) arrived.expires_after(options.timeout);
   request_report();
   if (report == old) co_await arrived.async_wait(kAwait);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. clnt_call() works as in the TCP transport of libtirpc: one attempt, and up to two more after AUTH_REFRESH.
-// The calling thread runs the event loop of the connection until the call is over.
+// The calling thread runs the event loop of the connection until the call is over, unless the timeout is zero.
 // Ownership. The handle contains the CLIENT that the program uses; clnt_destroy() deletes both.
 // Errors. The loss of the connection ends a call: with RPC_CANTRECV if it may have been sent, else with RPC_CANTSEND.
 // The call is not sent again on another connection.

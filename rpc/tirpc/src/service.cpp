@@ -324,7 +324,7 @@ bool Service::reply(rpc_msg* message) {
   }
   if (!done || !out.ok()) return false;
   in_.reset();
-  // The buffers are returned when their data has been sent.
+  // The staged buffers must live until the send has ended.
   std::exchange(current_, {}).call->send([staged = std::move(staged_)](error_code) {});
   staged_.clear();
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connects repeatedly to a host on the same network whose hardware address is not known yet. The host's device is at
+// Looks repeatedly for a host on the same network whose hardware address is not known yet. The host's device is at
 // RPCRDMA_TEST_NEIGHBOUR and is reached through the device at RPCRDMA_TEST_VERBS_ADDRESS. Needs root, and the program
 // `ip`.
 #include <cstdlib>

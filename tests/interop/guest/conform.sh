@@ -3,8 +3,8 @@
 # the virtual machine:
 #   scripts/vm run -t 3000 -o FOLDER tests/interop/guest/conform.sh BUILD_FOLDER rxe PEER...
 #   scripts/vm run --siw -t 3000 -o FOLDER tests/interop/guest/conform.sh BUILD_FOLDER siw PEER...
-# PEER: ours, rpcrdma-nfsd; client, rpcrdma-nfs; knfsd, the kernel's server; linux, the kernel's client; iwarp, siw below the
-# kernel's server. On siw the tester uses the iwarp fabric.
+# PEER: ours, rpcrdma-nfsd; client, rpcrdma-nfs; knfsd, the kernel's server; linux, the kernel's client; iwarp, siw
+# below the kernel's server. On siw the tester of knfsd and linux uses the iwarp fabric.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 device=$2 peers=("${@:3}")
 fabric=verbs
@@ -16,9 +16,9 @@ not_for_siw='enhanced/(peer-to-peer|ready-by|word-of|reads-within)|bad-request/(
 # would take minutes.
 not_for_linux='(?!(headers|write-chunks|reply-chunks|memory|invalidation|read)/)'
 
-# conform NAME TESTER LEFT_OUT ARGUMENT...: runs rpcrdma-conform TESTER, without the cases that match LEFT_OUT; if $ONLY
-# is set, only with the cases that match $ONLY. A failed MUST is a result: the function fails only if the run could not
-# be completed, for example because the peer no longer answers.
+# conform NAME TESTER LEFT_OUT ARGUMENT...: runs rpcrdma-conform TESTER with the cases that match $ONLY; if it is not
+# set, with all cases that do not match LEFT_OUT. A failed MUST is a result: the function fails only if the run could
+# not be completed, for example because the peer no longer answers.
 conform() {
   local name=$1 tester=$2 only=${ONLY:-^(?!$3)} status=0
   "$bin/rpcrdma-conform" "$tester" --only "$only" --junit "$VM_OUT/$name.xml" "${@:4}" >"$VM_OUT/$name.txt" 2>&1 || status=$?

@@ -7,7 +7,7 @@ shift
 few='--credits 8' # little data in flight: rxe.sh says why
 check=$tests/interop/posix/check.py
 
-# prepare FOLDER: sets up the exported folder.
+# prepare FOLDER: makes FOLDER/check, and in it the large directory that a check reads.
 prepare() { mkdir "$1/check" && python3 -B "$check" --prepare "$1/check"; }
 # check_on NAME FOLDER GROUP...: runs the checks in FOLDER, and writes the lines that they print to $VM_OUT/NAME.txt.
 check_on() {

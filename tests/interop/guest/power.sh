@@ -31,7 +31,8 @@ step() {
   fi
 }
 
-# steps: runs all steps. Sets $kept to the number of changes that exist afterwards, and $lost to the list of the others.
+# steps: runs all steps. Sets $kept to the number of changes that survive the loss of power, and $lost to the list of
+# those that do not.
 steps() {
   kept=0 lost=()
   step 'CREATE' ': >file' '[[ -f file && ! -s file ]]'

@@ -109,7 +109,7 @@ TEST_P(Calls, CarryBulkDataInTheCallersOwnMemory) {
       EXPECT_TRUE(std::ranges::equal(buffer->octets(), expected));
     }
   }
-  // If the caller supplies no memory, the data arrives inline, in the message.
+  // If the caller supplies no memory, the data arrives in the message.
   const auto small = client.call<hello::Fetch>({1000, 3}, asio::use_future).get();
   std::vector<std::byte> expected(1000);
   fill_pattern(expected, 3);

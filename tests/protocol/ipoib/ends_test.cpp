@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A connection ends at a critical moment; afterwards the link requests a new one. The test drives the other side.
+// A connection or a request for one fails at a critical moment; afterwards the link requests a new one. The test drives
+// the other side.
 #include "bed.hpp"
 #include "controlled_fabric.hpp"
 #include "raw_neighbour.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The test drives a neighbour that breaks the rules. Its packets and requests are dropped or refused, and counted;
-// other neighbours are not disturbed. Runs on any fabric.
+// The tests drive a neighbour that breaks the rules. The link serves other neighbours as before. Runs on any fabric.
 #include <gmock/gmock.h>
 
 #include <boost/asio/ip/tcp.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A non-idempotent call runs once, at whatever moment its connection is lost.
+// A non-idempotent call takes effect once, at whatever moment its connection is lost.
 #include "bed.hpp"
 
 namespace rpcrdma::test {

@@ -458,8 +458,8 @@ TEST_F(Exchanges, FollowTheCalls) {
   EXPECT_EQ(client().shrunk_unused, 1u);
 }
 
-// Receives never become smaller than the size that the server is configured with, whether private data or INIT_XCHAR
-// has announced that size.
+// An adaptive client does not ask for receives smaller than those that the server is configured with, whether private
+// data or INIT_XCHAR has announced their size.
 TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   for (const bool private_data : {true, false}) {
     SidesOptions options = two();

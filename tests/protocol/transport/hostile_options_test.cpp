@@ -157,8 +157,8 @@ TEST_F(HostileClient, OtherExperimentsWithTheSameCode) {
   expect_alive();
 }
 
-// While the peer's requests do not exceed the receives of this side, each request is answered. If the peer sends more
-// requests, it gets all answers, or the connection ends.
+// The server answers each request of the client. If the client sends more requests at once than the server has
+// receives, the connection may end instead.
 TEST_F(HostileClient, Floods) {
   begin();
   for (std::uint32_t round = 0; round < 200; ++round) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client and a hand-made server: each test states what arrives and what the client does (RFC 8166 section 4.5, as
-// Requester).
+// A client and a hand-made server: what the client sends, and how it treats replies.
 #include <algorithm>
 
 #include "requester_fixture.hpp"

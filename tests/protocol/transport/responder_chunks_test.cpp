@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chunks in calls of a hand-made client: each test states what the client sends and what it receives (RFC 8166 sections
-// 3.4, 3.5 and 4.5).
+// Chunks in calls of a hand-made client (RFC 8166 sections 3.4, 3.5 and 4.5).
 #include "responder_fixture.hpp"
 #include "support/pattern.hpp"
 

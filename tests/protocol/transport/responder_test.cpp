@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A server and a hand-made client: each test states what the client sends and what it receives (RFC 8166 section 4.5,
-// as Responder).
+// A server and a hand-made client: each test states what the client sends and what it receives.
 #include "responder_fixture.hpp"
 #include "rpcrdma/requester/reverse.hpp"
 #include "support/pattern.hpp"

@@ -305,7 +305,7 @@ std::vector<memory::RegisteredBuffer> all_of(memory::Pool& pool) {
   return all;
 }
 
-// A reverse call needs memory that forward calls hold, and waits until they release it.
+// A reverse call that finds no free memory while a forward call is in progress waits for memory.
 TEST_F(Reverse, CallsWaitForMemoryThatForwardCallsHold) {
   start();
   reverse->allow();

@@ -167,7 +167,7 @@ TEST(Server, BulkBudget) {
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
 }
 
-// Each of many clients requests 1024 credits: their receives leave bulk data its share of the memory.
+// Each of many clients requests 1024 credits: the server's receives leave bulk data its share of the memory.
 TEST(Server, ReceivesTakeTheirPartOfThePool) {
   SidesOptions options;
   options.server.connection.credits = 1024;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares the codec of `rpcrdma-conform` with vectors that an independent dissector has decoded
-// (tests/data/stack.hex).
+// The codec of `rpcrdma-conform`. An independent dissector has decoded the vectors of tests/data/stack.hex.
 #include <gmock/gmock.h>
 
 #include "rpcrdma/conform/codec/header.hpp"

@@ -13,7 +13,7 @@ TEST(Ring, GrowsToItsBoundAndKeepsNumbersAndOrder) {
   EXPECT_TRUE(ring.full());
   ring.reserve(100);
   std::uint64_t next = 0;
-  // The head and the tail wrap around while the queue grows.
+  // The elements wrap around the end of the slots while the queue grows.
   for (std::size_t length = 1; length <= 128; ++length) {
     while (ring.size() < length) ring.push() = std::to_string(next++);
     for (std::uint64_t i = ring.head(); i != ring.tail(); ++i) EXPECT_EQ(ring[i], std::to_string(i));

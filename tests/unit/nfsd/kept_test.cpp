@@ -265,7 +265,7 @@ TEST_P(Kept, ARecentChangeMayBeFollowedByAnotherOneAtTheSameTime) {
   EXPECT_EQ(rights.find(caller_, object, 7), 4u);
 }
 
-// lookup_at_once() must not replace the kept object by its other name: each replacement would leave a descriptor open.
+// lookup_at_once() must not keep the object anew under its other name: each time a descriptor would stay open.
 TEST_P(Kept, ManyNamesOfOneObjectTakeOneDescriptor) {
   const auto open_now = [] {
     return std::distance(filesystem::directory_iterator("/proc/self/fd"), filesystem::directory_iterator());

@@ -135,7 +135,7 @@ TEST_F(SendSideTest, ReadsBeyondTheDepthAreCounted) {
   EXPECT_EQ(queue_.read_waits(), 2u);
 }
 
-// An operation without a work request waits for the work posted before it, so that work must be signalled.
+// An operation without a work request waits for the work posted before it: the last such work must be signalled.
 TEST_F(SendSideTest, SoftwareOperationsCompleteInOrder) {
   send(nullptr);
   queue_.append_software(&context_, 5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The end of a batch of completions submits the work that was posted during the batch. A function posted to
-// the io_context submits all other work.
+// Operation. The end of a batch of completions, or of the set-up, submits the work that was posted until then. A
+// function posted to the io_context submits the work that is posted at other times.
 // Errors. A failed post aborts the connection. If a range cannot be exposed, or the sink of a Read exceeds the limit of
 // locked memory, only the call fails.
 #include "rpcrdma/connection/connection.hpp"

@@ -75,7 +75,8 @@ void RequesterCore::pump() {
       Traffic& counted = connection_->counted();
       ++(start_failure_ == fabric::FabricError::queue_full ? counted.send_queue_waits : counted.memory_waits);
     }
-    // Waits if calls on the wire, or work of the other direction, will release the missing memory or send credits.
+    // Waits if calls on the wire, or work of the other direction, will release the memory or send credits that are
+    // missing.
     if (started == CallSlot::Start::wait && (slots_.in_use() != 0 || connection_->has_work())) break;
     waiting_.pop_front();
     fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : start_failure_);

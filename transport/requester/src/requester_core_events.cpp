@@ -105,7 +105,7 @@ void RequesterCore::shut(error_code why) {
     Call& call = failed_.front();
     failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;
-    // A call that was on the wire ends with the same error as a waiting call.
+    // A call that was lost with the connection ends with `why`, as a waiting call does.
     const error_code status = CallAccess::failure(call);
     const error_code reported = status == TransportError::connection_lost ? why : status;
     RPCRDMA_PROBE(call_completed, this, call.xid, reported.value());

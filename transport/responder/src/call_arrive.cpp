@@ -211,7 +211,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
 
 void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
   if (link_ == nullptr || link_->is_lost()) return tell_later(std::move(handler), TransportError::connection_lost);
-  // A second reservation would wait while the call holds the first: calls could then wait for each other for ever.
+  // A call must not wait for a second reservation while it holds one: calls could wait for each other for ever.
   if (bulk_handler_ || bulk_ != 0) return tell_later(std::move(handler), BaseError::invalid_argument);
   if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
   bulk_asked_ = octets;

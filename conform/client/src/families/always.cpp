@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rules that are checked on every message that the command sends, in all runs.
+// Rules that are checked on everything that the tested client sends, in all cases that run.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -58,7 +58,7 @@ void add_names(const MakeFamily& make) {
       t.hooks().listing = [&](Listing& page) {
         if (page.directory == Export::kRoot && page.eof) add_entry(page, entry, id, type);
       };
-      // If two entries have the same name, a client may keep either of the files.
+      // If two entries have the same name, a client may keep either of them.
       const bool replaces = entry == "odd" || entry == "folder";
       replaces ? t.ends() : t.stays_intact();
     });

@@ -147,7 +147,7 @@ RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_k
   result.to = one_directory ? result.from : wcc_after(target, moved);
   lock.reset();
   if (!moved) return result;
-  // Writes the new name to the disk first, so that at least one of the two names is on the disk at any time.
+  // Writes the new name to the disk first: in the other order, a crash between the two writes could lose both names.
   result.status = settle(caller, target, unsettled);
   if (result.status == Status::ok && !one_directory) result.status = settle(caller, *source, {});
   return result;

@@ -21,8 +21,8 @@ constexpr std::chrono::milliseconds kSettle{2};
 // With the maximum, 7, rxe would retry for ever, even if the peer has vanished. Such connections can block all threads
 // of the kernel's NFS server for good.
 constexpr std::uint8_t kRetries = 6;
-// The time that the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries, the device notices
-// a silent peer after 8 s; with the kernel's default it would take half a minute.
+// The time that the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With kRetries retries, the device
+// notices a silent peer after about 8 s.
 constexpr std::uint8_t kAckTimeout = 18;
 // A message for which no receive is posted ends the connection: the sender exceeded its credits (RFC 8166
 // section 3.3.1).

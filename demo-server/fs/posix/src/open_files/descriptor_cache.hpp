@@ -22,7 +22,7 @@ struct OpenFile {
   ObjectId id;
   bool readable = false;
   bool writable = false;
-  // The permissions of the file when it was opened. The user's rights stay valid until the permissions change.
+  // The permissions of the file when it was opened.
   std::uint32_t mode = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;

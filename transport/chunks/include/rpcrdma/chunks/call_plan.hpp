@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Plans a call: which parts are sent inline, and which part in which chunk (RFC 8166 sections 3.4, 3.5 and 4.3). Pure
-// functions.
+// Plans a call: which parts are sent inline, and which part in which chunk (RFC 8166 sections 3.4, 3.5 and 4.3).
 #include <cstdint>
 #include <span>
 

@@ -72,7 +72,7 @@ Bytes readdirplus_args(View handle, std::uint64_t cookie, View verifier, std::ui
                        std::uint32_t maxcount);
 Bytes rename_args(View from, std::string_view old_name, View to, std::string_view new_name);
 
-// Results. Each decoder reads the whole of the results, and throws DecodeError if bytes are left or missing.
+// Results. The decoders throw DecodeError if bytes are missing.
 struct Attributes {
   std::uint32_t type = 0, mode = 0;
   std::uint64_t size = 0, fileid = 0;

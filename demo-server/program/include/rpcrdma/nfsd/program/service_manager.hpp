@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Reports the state of the process to the service manager that started it, by the protocol of sd_notify(3): one
-// datagram for each change, to the socket that NOTIFY_SOCKET names.
+// datagram for each report, to the socket that NOTIFY_SOCKET names.
 #include <chrono>
 #include <optional>
 #include <string_view>
