@@ -32,7 +32,7 @@ LOOK = """(() => {
 CUT_OFF = """[...document.querySelectorAll("body *")]
   .filter(e => !e.closest(".scroll *") && e.getBoundingClientRect().right > innerWidth)
   .map(e => e.tagName + " " + e.textContent)"""
-# [text, its colour, the colour behind it] of each element with text of its own, and of the charts.
+# `colours`: [name, colour, colour behind it] of each element with text of its own, and of each colour of the charts.
 COLOURS = """(() => {
   const behind = e => {
     const colour = getComputedStyle(e).backgroundColor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If a header can be decoded, it keeps the limit on segments, and encodes to the same bytes.
+// Decoding keeps the limit on segments. A decoded header encodes to the same bytes.
 #include <cstdlib>
 #include <cstring>
 #include <vector>

@@ -41,7 +41,7 @@ class Peer {
   Bytes receive(std::size_t count);
   /// Reads until the stream ends, or nothing arrives for `patience`. Adds up to about 1 MiB of the bytes to `rest`.
   End drain(Bytes& rest, std::chrono::milliseconds patience);
-  /// Whether bytes, or the end of the stream, arrive within 300 ms. Used where no bytes are expected.
+  /// Whether bytes, or the end of the stream, arrive within 300 ms.
   bool speaks_soon();
 
   // Start-up.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Listeners and the count of connections belong to the first worker's thread. That thread admits connection
 // requests, and passes them to the workers round-robin.
-// Ownership. The functions that are posted between threads share the state, which ~Server empties.
+// Ownership. Functions that are posted between threads may keep the state after ~Server, which empties it.
 // Errors. A connection beyond a limit replaces a connection that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>
 #include <mutex>

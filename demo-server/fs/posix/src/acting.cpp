@@ -75,7 +75,7 @@ bool set_groups(const Identity& who) noexcept {
   } else if (thread.groups == who.groups) {
     return true;
   }
-  // Makes the raw system call, because setgroups(3) would change the groups of all threads.
+  // Makes the raw system call, because the C library's setgroups() would change the groups of all threads.
   if (::syscall(SYS_setgroups, who.groups.size(), who.groups.data()) != 0) {
     thread.known = false;
     return false;

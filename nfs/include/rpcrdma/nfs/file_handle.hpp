@@ -9,7 +9,7 @@
 
 namespace rpcrdma::nfs {
 
-/// An opaque file handle of up to 64 bytes (RFC 1813 section 2.3.3).
+/// An opaque file handle of up to 64 bytes (nfs_fh3 of RFC 1813).
 class FileHandle {
  public:
   static constexpr std::size_t kMaxSize = 64;

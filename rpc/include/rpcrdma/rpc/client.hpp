@@ -138,7 +138,9 @@ class RPCRDMA_EXPORT Client {
     auto slot = asio::get_associated_cancellation_slot(handler);
     if (slot.is_connected() && core.any_thread()) {
       slot.assign(core.canceller(*call));
-      slot = {};  // from now on only the caller's thread may use the slot; a handler left in it has no effect
+      // The slot belongs to the caller's thread, so only the local copy is reset. The canceller that stays in it does
+      // nothing once the call has ended.
+      slot = {};
     } else if (slot.is_connected()) {
       slot.assign([&core, call](asio::cancellation_type) { core.cancel(*call); });
     }

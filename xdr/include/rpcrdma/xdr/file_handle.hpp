@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// nfs_fh3, the NFSv3 file handle (RFC 1813 section 2.3.3), stored without an allocation.
+// The NFSv3 file handle (nfs_fh3 of RFC 1813), stored without an allocation.
 #include <rpc/rpc.h>
 
 #include <cstddef>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Plans a reply: which items the responder writes into Write chunks, and whether it sends the rest inline or in the
-// Reply chunk (RFC 8166 sections 3.4.6, 4.3.2 and 4.3.3). Pure functions: everything is checked before anything is
-// written.
+// Reply chunk (RFC 8166 sections 3.4.6, 4.3.2 and 4.3.3). These functions post no work.
 #include <cstdint>
 
 #include "rpcrdma/chunks/gather.hpp"

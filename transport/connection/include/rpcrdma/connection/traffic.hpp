@@ -52,7 +52,7 @@ struct Traffic {
 
   /// A member and its name.
   struct Field {
-    std::string_view name;           ///< the name in this declaration
+    std::string_view name;           ///< such as "budget_waits"
     std::uint64_t Traffic::*member;  ///< the member
   };
   /// All members.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The entry point of librpcrdma-verbs.so, the shared object that links rdma-core and holds the verbs provider.
-// transport/fabric/open loads it when a program asks for an RDMA device.
+// transport/fabric/open loads it to look for an RDMA device.
 //
 // C++ objects cross this interface, so both sides must come from one build: the caller compares `abi` first, then
 // `build`, and uses nothing else of a plug-in that differs. The plug-in has its own copies of the layers below the
