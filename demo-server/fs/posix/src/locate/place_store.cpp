@@ -378,7 +378,8 @@ void PlaceStore::set_aside(const char* why) {
   std::error_code ignored;
   std::filesystem::rename(file_, aside, ignored);
   log_.warn(
-      "{}: {}; renaming it to {}. File handles of the export that used this file are stale until clients look up the "
+      "{}: {}; renaming it to {}. File handles of the export that used this file may be stale until clients look up "
+      "the "
       "files again",
       file_.string(), why, aside);
 }
