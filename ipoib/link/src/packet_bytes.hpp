@@ -27,8 +27,8 @@ inline void put_long(MutableOctets packet, std::size_t index, std::uint32_t valu
   put_word(packet, index + 2, value);
 }
 
-/// A number congruent modulo 0xffff to `start` plus the 16-bit words of `octets`. It may be longer than 16 bits. An odd
-/// last byte counts as the upper byte of a word.
+/// The sum of `start` and the 16-bit words of `octets`, not folded: it may be longer than 16 bits, and only its value
+/// modulo 0xffff is defined. An odd last byte counts as the upper byte of a word.
 std::uint64_t checksum_sum(Octets octets, std::uint64_t start = 0) noexcept;
 
 /// The sum folded to 16 bits, without the complement.

@@ -9,7 +9,7 @@ namespace rpcrdma::transport {
 
 /// Memory for plans. A plan uses addresses of this memory, but does not read or write there.
 struct TestMemory {
-  std::unique_ptr<std::byte[]> octets{new std::byte[1u << 22]};  // never initialized
+  std::unique_ptr<std::byte[]> octets{new std::byte[1u << 22]};  // not initialized
   std::uint32_t used = 64;
 
   BufferRef zeros() { return {octets.get(), 4, 1}; }

@@ -83,8 +83,7 @@ Status PosixFileSystem::start(const PosixOptions& options) {
     if (root_stat_.birth == 0)
       log_.warn(
           "{}: the file system has no birth times: the handle of a removed file may name a new file with the same "
-          "inode "
-          "number",
+          "inode number",
           options.root.string());
     locator_ = make_place_locator(root_.get(), options.hint_file, options.max_hints, log_);
   }

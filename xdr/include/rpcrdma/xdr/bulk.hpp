@@ -30,10 +30,12 @@ enum class bulk_kind : std::uint32_t {
 /// unregistered memory, which is copied to the message (or to a buffer of the pool, if the peer offers a Write chunk);
 /// it is meant for small items such as paths.
 ///
-/// Incoming, server. The kind is `item` if the client reduced the argument: fetch the data with async_fetch(). It is
-/// `parts` if the data of a reduced argument has been pulled already, else `octets`: the data is in the message. Both
-/// are valid until the reply is sent. Incoming, client. The kind is `placed` if the caller provided buffers for the
-/// result. Otherwise it is `octets`, valid as long as the Decoded<T>.
+/// Incoming, server. The kind is `item` if the client reduced the argument and the data has not been pulled yet: fetch
+/// it with async_fetch(). The kind is `parts` if the data has been pulled, and `octets` if it arrived in the message.
+/// This data is valid until the reply is sent.
+///
+/// Incoming, client. The kind is `placed` if the caller provided buffers for the result. Otherwise it is `octets`, and
+/// the data is valid as long as the Decoded<T>.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 // [8166-3.4.4.3-a] the only type that can be reduced is an opaque
 struct bulk_data {

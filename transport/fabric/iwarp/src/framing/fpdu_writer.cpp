@@ -59,7 +59,7 @@ void FpduWriter::end() noexcept {
   ++frames_;
 }
 
-/// Copies `octets` into the stream. `covered`: the CRC covers these bytes; only then, adds the markers that are due.
+/// Copies `octets` into the stream. If `covered`, the CRC covers these bytes, and the markers that are due are added.
 /// [5044-4.3-a] [5044-4.3-i] markers only if the peer requested them
 void FpduWriter::emit(Octets octets, bool covered) noexcept {
   while (!octets.empty()) {
