@@ -102,11 +102,16 @@ class BadClients(Tester):
     def test_what_it_sends(self):
         self.fails("msgp", "always/no-msgp", "messages break the rule; the first: without a fault: ", 1)
         self.fails("long-message", "always/within-the-threshold", "the inline threshold is 4096", 1)
+        self.fails("half-a-call", "always/decodable", "messages break the rule; the first: without a fault: RPC call: ", 1)
         self.fails("two-at-once", "credits/late-first-reply", "2 calls before the first reply", 1)
         self.fails("many-calls", "credits/late-replies", "unanswered calls, at most 2 granted", 1)
         self.fails("same-handle", "always/fresh-handles", "again", 0)
         self.fails("not-eligible", "always/eligible-results", "procedure 1, ", 0)
         self.fails("small-write-chunk", "always/large-write-chunk", "READ of 5000 bytes, a Write chunk of 100", 1)
+
+    def test_a_message_of_the_announced_size(self):
+        done = self.conform("--only", "private-data/largest-sizes", command=self.command("largest-message"))
+        self.assertEqual((done.returncode, self.failures(done)), (0, []), done.stdout.decode())
 
     def test_an_error_to_a_reply(self):
         done = self.conform(*self.only("headers/version-3", "always/no-error"), command=self.command("rdma-error"))

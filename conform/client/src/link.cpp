@@ -4,6 +4,8 @@
 // Errors. Work requests for a connection that has ended are dropped.
 #include "link.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "rpcrdma/conform/framework/case.hpp"
@@ -11,17 +13,22 @@
 namespace rpcrdma::conform::client {
 namespace {
 
-/// Except in the case "largest-sizes", receives are larger than the announced size, so that a Send that is too long
-/// arrives and is reported.
-constexpr std::size_t kReceiveSize = 16384;
+/// The least size of a receive. It exceeds the default inline threshold, so that a Send that is too long arrives and is
+/// reported.
+constexpr std::size_t kLeastReceive = 16384;
 constexpr std::uint32_t kReceives = 64;
 /// A call with more bytes in its Read chunks is refused.
 constexpr std::uint64_t kLongestCall = 16u << 20;
 
+std::size_t size_of_receives(const Setup& setup) {
+  const auto own = find_private_data(setup.private_data);
+  return std::max<std::size_t>(own ? bytes_of_size(own->receive_size) : 0, kLeastReceive);
+}
+
 }  // namespace
 
 struct Link::Receive final : fabric::WorkContext {
-  explicit Receive(Link& link) : of(link), bytes(kReceiveSize) {
+  explicit Receive(Link& link) : of(link), bytes(size_of_receives(link.setup_)) {
     region = std::move(of.fabric_.register_memory(bytes).value());
   }
   void post() { of.queue_pair_->post_receive(region->buffer(), this); }
@@ -203,15 +210,16 @@ void Link::arrived(View bytes) {
     call.payload.assign(payload.begin(), payload.end());
     const bool is_reply = payload.size() >= 8 && In(payload.subspan(4)).u32() == 1;
     if (is_reply) return;  // the answer to a reverse call
-    if (call.header.procedure == kMsg && !call.has_reads()) call.rpc = decode_call(call.payload);
   } catch (const DecodeError&) {
-    return;  // check() has reported a malformed header; a malformed RPC call is dropped without a report
+    return;  // check() has reported it
   }
-  // The inline part of a call with Read chunks is decoded now, so that cases can choose calls by procedure.
-  if (call.header.procedure == kMsg && call.has_reads()) {
+  if (call.header.procedure == kMsg) {
     try {
       call.rpc = decode_call(call.payload);
-    } catch (const DecodeError&) {
+    } catch (const DecodeError& error) {
+      // The payload of a call with Read chunks is decoded again when it is whole.
+      if (!call.has_reads())
+        return watch_.broken(Always::decodable, fmt::format("RPC call: {}: {}", error.what(), hex(call.payload)));
     }
   }
   call.on_link = ++calls_;

@@ -112,13 +112,20 @@ class Client(OverIwarp):
         position = len(rpc.call(0, arguments=arguments))
         self.call(rpc.NFS, rpc.WRITE, arguments, reads=rpc.read_list((position, memory.segment())))
 
+    def null(self, arguments):
+        self.send(rpc.header(self.next_xid()) + rpc.call(self.xid, arguments=bytes(arguments)))
+        self.results_of(self.xid)
+
     def misbehave(self, root):
         getattr_arguments = rpc.opaque(root)
         if FAULT == "msgp":
             self.send(rpc.header(1, rpc.MSGP))
         if FAULT == "long-message":
-            self.send(rpc.header(self.next_xid()) + rpc.call(self.xid, arguments=bytes(5000)))
-            self.results_of(self.xid)
+            self.null(5000)
+        if FAULT == "largest-message" and os.environ["RPCRDMA_CONFORM_CASE"] == "private-data/largest-sizes":
+            self.null(250000)
+        if FAULT == "half-a-call":
+            self.send(rpc.header(self.next_xid()) + rpc.call(self.xid)[:12])
         if FAULT == "not-eligible":
             self.call(rpc.NFS, rpc.GETATTR, getattr_arguments, writes=rpc.write_list([self.exposed(bytes(100), False).segment()]))
         if FAULT == "many-calls":
