@@ -128,7 +128,8 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
         .info("a {} failed: {} (vendor error {:x}); the connection ends",
               receive ? "receive" : "send, RDMA operation, bind or invalidation", ibv_wc_status_str(completion.status),
               completion.vendor_err);
-    if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
+    if (fault_) return;
+    fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
     // rxe reports a missing route as IBV_WC_LOC_QP_OP_ERR.
     if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && core_->device->port_is_down())
       fault_ = system_error(ENETDOWN);
