@@ -72,7 +72,7 @@ void FileWriter::write(const Record& record, std::uint64_t run) {
 }
 
 /// Adds the frames of the handshake, so that they end where `record` begins in the two streams. `late`: the handshake
-/// took place before the first frame of this file.
+/// took place before the connection's first record in this file, and is added only now.
 void FileWriter::show_opening(const Record& record, bool late) {
   Connection& connection = *record.connection;
   connection.shown_in = number_;
@@ -89,7 +89,7 @@ void FileWriter::show_opening(const Record& record, bool late) {
     put_segment(connection, header, payload, add(record, header, payload.size(), comment));
   };
   comment_ = fmt::format("connection {}: {}{}", connection.number, connection.remark,
-                         late ? "; it was opened before the first frame of this file" : "");
+                         late ? "; it was opened before its first frame in this file" : "");
   add_frame({outbound, kSyn, request_at - 1, 0}, {}, comment_);
   if (connection.silent) return;
   add_frame({!outbound, kSyn | kAck, reply_at - 1, request_at}, {}, {});

@@ -6,6 +6,7 @@
 // Error handling: an error or a timeout ends the connection. Without a report in time the answer is 503.
 #include "rpcrdma/observe/metrics/statistics_server.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -97,7 +98,7 @@ asio::awaitable<void> State::accept() {
       co_await pause.async_wait(kAwait);
       continue;
     }
-    if (sessions.size() >= options.max_connections) {
+    if (sessions.size() >= std::max<std::size_t>(options.max_connections, 1)) {
       // The coroutine of the closed connection ends later. The session leaves the list now, so that the next new
       // connection replaces another one.
       error_code ignored;

@@ -171,7 +171,7 @@ TEST_F(CaptureTest, StoppedFromTheStart) {
   capture_->close();
   const auto blocks = blocks_of(read_file(file_));
   EXPECT_EQ(packets_in(blocks), 6u);
-  EXPECT_TRUE(mentions(blocks, "it was opened before the first frame of this file"));
+  EXPECT_TRUE(mentions(blocks, "it was opened before its first frame in this file"));
 }
 
 TEST_F(CaptureTest, OnlyTheWantedPeers) {

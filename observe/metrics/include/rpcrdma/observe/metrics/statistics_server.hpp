@@ -19,8 +19,9 @@ namespace rpcrdma::observe {
 
 /// Options of the HTTP server; no specification sets its limits.
 struct StatisticsServerOptions {
-  std::size_t max_connections = 64;  ///< a further connection replaces the one that has sent no request for longest
-  std::uint32_t max_header = 8192;   ///< bytes of a request
+  /// At least 1; 0 counts as 1. A further connection replaces the one that has sent no request for longest.
+  std::size_t max_connections = 64;
+  std::uint32_t max_header = 8192;  ///< bytes of a request
   std::chrono::milliseconds timeout{
       10000};  ///< limit of each step: a request arrives, a report arrives, the client reads the reply
   std::chrono::milliseconds freshness{100};  ///< a report answers further requests until it has this age
