@@ -135,6 +135,8 @@ TEST_F(ConfigTest, ErrorsNameTheirLine) {
   begins("[export]\ndirectory = '/x'\n", "1: export: not an array of tables");
   begins("threads = 2\nthreads = 3\n", "2: ");
   begins("threads = \n", "1: ");
+  begins("[#]\n", "1: Error while parsing key");
+  begins("[[#]]\n", "1: Error while parsing key");
   // Control characters are replaced in the message.
   begins("\"a\\nb\" = 1\n", "1: unknown key 'a?b'");
   begins("crc = \"on\\noff\"\n", "1: crc: not a valid value: 'on?off'");
