@@ -12,7 +12,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-constexpr std::size_t kMaxMountPath = 1024;  // MNTPATHLEN, RFC 1813 section 5.1.1
+constexpr std::size_t kMaxMountPath = 1024;  // MNTPATHLEN, RFC 1813 section 5.1.4
 constexpr int kMaxLinks = 40;
 /// The error of rename(2) and rmdir(2) for a mount point.
 const error_code kIsExport = make_error_code(boost::system::errc::device_or_resource_busy);

@@ -46,10 +46,10 @@ int sync_directory(const std::filesystem::path& directory) {
 error_code write_secret(const std::filesystem::path& file) {
   HandleSecret secret;
   if (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) return last_error();
-  const std::string fresh = file.string() + "." + std::to_string(::getpid());
+  std::string fresh = file.string() + ".XXXXXX";
   int failed = 0;
   {
-    const Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const Fd fd(::mkostemp(fresh.data(), O_CLOEXEC));
     if (!fd) return last_error();
     const ssize_t written = ::write(fd.get(), secret.data(), secret.size());
     if (written < 0 || (written == static_cast<ssize_t>(secret.size()) && ::fsync(fd.get()) != 0))

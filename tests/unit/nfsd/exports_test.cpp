@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <fstream>
@@ -216,6 +217,12 @@ TEST(StateDir, ASecretThatCannotBeWrittenLeavesNothing) {
     EXPECT_FALSE(secret);
     EXPECT_TRUE(std::filesystem::is_empty(top.path()));
   }
+  EXPECT_TRUE(load_handle_secret(top.path()));
+}
+
+TEST(StateDir, WhatACrashHasLeftDoesNoHarm) {
+  const TemporaryDirectory top;
+  std::ofstream(top.path() / ("handle.key." + std::to_string(::getpid())));
   EXPECT_TRUE(load_handle_secret(top.path()));
 }
 
