@@ -137,6 +137,8 @@ TEST_F(ConfigTest, ErrorsNameTheirLine) {
   begins("threads = \n", "1: ");
   begins("[#]\n", "1: Error while parsing key");
   begins("[[#]]\n", "1: Error while parsing key");
+  begins("threads = \xc5\xa3\n", "1: ");
+  begins("threads = 2\xc5\xa3\n", "1: ");
   // Control characters are replaced in the message.
   begins("\"a\\nb\" = 1\n", "1: unknown key 'a?b'");
   begins("crc = \"on\\noff\"\n", "1: crc: not a valid value: 'on?off'");
