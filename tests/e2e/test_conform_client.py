@@ -113,6 +113,12 @@ class BadClients(Tester):
         done = self.conform("--only", "private-data/largest-sizes", command=self.command("largest-message"))
         self.assertEqual((done.returncode, self.failures(done)), (0, []), done.stdout.decode())
 
+    def test_memory_that_wraps(self):
+        """A Read that cannot be posted ends the connection; the command does not wait for ever."""
+        done = self.conform("--only", "connections/no-reads", command=self.command("wrapping-memory"))
+        self.assertEqual((done.returncode, done.stdout), (3, b""))
+        self.assertIn(b"without a fault: the command fails: exit status 1", done.stderr)
+
     def test_an_error_to_a_reply(self):
         done = self.conform(*self.only("headers/version-3", "always/no-error"), command=self.command("rdma-error"))
         self.assertEqual((done.returncode, self.failures(done)), (1, ["always/no-error"]), done.stdout.decode())

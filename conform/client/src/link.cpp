@@ -194,7 +194,10 @@ void Link::complete(Call call) {
       events_.on_whole_call(*this, reading->call);
     };
     at += segment.length;
-    if (queue_pair_->post_read(work.region->buffer(), segment.handle, segment.offset, &work)) work.taken();
+    if (queue_pair_->post_read(work.region->buffer(), segment.handle, segment.offset, &work)) {
+      work.taken();
+      return abort();
+    }
   }
   queue_pair_->submit();
 }

@@ -70,7 +70,7 @@ class Client(OverIwarp):
     def exposed(self, octets, readable):
         """Exposes memory with these contents, under the next handle unless FAULT is same-handle."""
         self.handle += 0 if FAULT == "same-handle" else 1
-        return self.expose(self.handle, 0x10000, octets, readable)
+        return self.expose(self.handle, 2**64 - 16 if FAULT == "wrapping-memory" else 0x10000, octets, readable)
 
     def root(self):
         results = self.call(rpc.MOUNT, 1, rpc.opaque(b"/memory"))
