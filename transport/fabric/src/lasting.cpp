@@ -98,7 +98,7 @@ class LastingFabric final : public Fabric {
   const Counters& counters() const noexcept override {
     if (past_.reopened == 0 && fabric_ != nullptr) return fabric_->counters();
     sum_ = past_;
-    if (fabric_ != nullptr) add(sum_, fabric_->counters());
+    if (fabric_ != nullptr) sum_ += fabric_->counters();
     return sum_;
   }
   void on_end(UniqueFunction<void(error_code)> /*handler*/) override {}
@@ -139,12 +139,6 @@ class LastingFabric final : public Fabric {
   }
 
  private:
-  static void add(Counters& sum, const Counters& more) noexcept {
-    sum.work_requests += more.work_requests;
-    sum.completions += more.completions;
-    sum.batches += more.batches;
-    sum.copied += more.copied;
-  }
   error_code ready() { return fabric_ != nullptr || reopen() ? error_code() : error_code(FabricError::device_lost); }
   void watch() {
     fabric_->on_end(guard_.wrap([](LastingFabric& self, error_code why) { self.on_lost(why); }));
@@ -179,7 +173,7 @@ void LastingFabric::on_lost(error_code why) {
     log_.debug("{}: {} is gone: {}", capabilities_.name, name_, why.message());
   else
     log_.error("{}: {} is gone: its connections end; listening again when it is back", capabilities_.name, name_);
-  add(past_, fabric_->counters());
+  past_ += fabric_->counters();
   drop();
   backoff_.reset();
   wait();
