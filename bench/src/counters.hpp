@@ -32,7 +32,7 @@ struct Cost {
 
 /// Counts the costs in a new run of a contender that has run before. If the machine permits it, the kernel counts the
 /// system calls in one more run. A run that makes too few operations is repeated with twice the budget, until the
-/// budget exceeds 10 s.
+/// budget exceeds 10 s. Returns nothing if the run that counts the costs makes no operation.
 std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
 void print_table(const std::vector<Cost>& costs);
 void print_json(const Cost& cost);

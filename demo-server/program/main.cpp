@@ -27,7 +27,8 @@ int serve(rpcrdma::nfsd::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // The mode of a request is used unchanged: the client has applied its user's mask (RFC 1813 section 3.3.8).
+  // The server applies no mask to the mode of a request, which is the initial mode of the object (RFC 1813
+  // section 3.3.8): clients apply the masks of their users.
   ::umask(0);
   // A write to a closed connection returns an error instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);

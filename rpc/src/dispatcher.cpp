@@ -97,7 +97,7 @@ void Dispatcher::reject(transport::IncomingCall& call, const ReplyHeader& reply)
   send_header(call, reply);
 }
 
-/// The NULL procedure of a program has no program number in info().
+/// Takes the numbers from the call: info() of a NULL procedure that add() has made has no program number.
 void Registration::make_statistics(const CallHeader& header) {
   statistics_ = std::make_unique<ProcedureStatistics>();
   statistics_->procedure = {header.program, header.version, header.procedure, info().name};

@@ -2,7 +2,7 @@
 // Operation: a call is encoded on the caller's thread and started on the connection's thread, which assigns the XID.
 // Ownership: a running call references its ReverseCalls, so that the requester outlives its calls. The last reference
 // may be dropped on another thread, or inside a completion; the ReverseCalls is therefore destroyed from the
-// io_context, unless that is being destroyed.
+// io_context, unless that is being destroyed or no longer exists.
 // Error handling: a call that cannot be encoded, or for which there is no requester, completes later, like any other
 // call.
 #include "rpcrdma/rpc/reverse_calls.hpp"
@@ -106,7 +106,7 @@ ReverseCalls::Prepared ReverseCalls::prepare(const ProcedureInfo& info, const Re
 }
 
 void ReverseCalls::start(Prepared call, ClientCall::Completion completion) {
-  // [8167-4.1-a] calls beyond the credits wait; their number is bounded
+  // [8167-4.1-a] calls beyond the credits wait; the number of calls in progress is bounded
   if (calls_.fetch_add(1, std::memory_order_relaxed) >= options_.max_calls && !call.failed)
     call.failed = BaseError::out_of_memory;
   if (executor_.running_in_this_thread()) return begin(std::move(call), std::move(completion));

@@ -141,7 +141,7 @@ void ServerCallState::send_result() noexcept {
   encode(out, answer_);
   encode_result(out);
   settle(message);
-  // [8166-4.5.3-b] the transport answers a reply that is too long by ERR_CHUNK
+  // [8166-4.5.3-b] RPC-over-RDMA answers a reply that is too long by ERR_CHUNK; over TCP, the connection ends
   if (message.ok() || message.failure() == BuildFailure::too_long) return send(message);
   send_error(AcceptStat::system_err);
 }

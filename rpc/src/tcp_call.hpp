@@ -80,7 +80,8 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   void on_budget(std::size_t bytes) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
-  std::shared_ptr<TcpCallOwner> alive_;  // set until the call is answered; then the write operation holds the reference
+  // Set until the call is answered or discarded. While the reply is written, the write operation holds the reference.
+  std::shared_ptr<TcpCallOwner> alive_;
   Histogram* latency_ = nullptr;
   std::chrono::steady_clock::time_point arrived_;
   std::uint32_t xid_ = 0;

@@ -58,8 +58,8 @@ struct TcpPeer {
 };
 
 /// One worker's connections and the memory of their calls. Used on the worker's thread, except for the constructor,
-/// context() and calls(). Replies and records have separate budgets, because a call that holds its record may wait for
-/// memory for its reply.
+/// context() and calls(), and for cut() in ~TcpServer(). Replies and records have separate budgets, because a call that
+/// holds its record may wait for memory for its reply.
 class TcpWorkerState {
  public:
   TcpWorkerState(const TcpWorker& worker, std::shared_ptr<TcpShared> s);

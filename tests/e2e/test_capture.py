@@ -51,8 +51,7 @@ class Capture(Case):
             with self.subTest(packet=packet):
                 # [5040-6.1-a] Every packet that carries data contains MPA.
                 self.assertTrue(packet.has("iwarp_mpa") or "Len=0" in packet.info)
-                # Two limits of the dissector: it misses the body of READ replies whose data is in a Write
-                # chunk, and decodes some replies as RPC version 0.
+                # A limit of the dissector: it misses the body of READ replies whose data is in a Write chunk.
                 if packet.has("_ws.malformed"):
                     self.assertIn("READ Reply", packet.info)
         self.check_operations(seen)

@@ -73,7 +73,7 @@ class UnreadListings(Case):
         for peer, directory in greedy:
             self.request_listings(peer, directory)
         wait_until(lambda: self.one.counters()["calls"] >= calls + len(greedy) * CALLS, "all calls have arrived")
-        # The I/O threads first make those listings of the greedy peers that hold bulk budget, then these.
+        # Bulk budget is reserved for some of the greedy listings: the I/O threads make those first, then these.
         self.list_as_others()
         self.assert_little_memory(before)
         for peer, _ in greedy:

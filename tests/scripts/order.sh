@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# order.sh TOP: checks that the scripts work in any order in one clone. Each script finds a build folder whose cache
-# switches tests and benchmarks off. Nevertheless the targets that the script builds must exist. Nothing is compiled: a
-# stand-in for cmake configures the build, looks the targets up instead of building them, and fails, which ends the
-# script.
+# order.sh TOP: checks that scripts/demo, scripts/bench and scripts/test work in any order in one clone. Each of them
+# finds a build folder whose cache switches tests and benchmarks off. Nevertheless the targets that the script builds
+# must exist. Nothing is compiled: a stand-in for cmake configures the build, looks the targets up instead of building
+# them, and fails, which ends the script.
 set -euo pipefail
 top=$1
 work=$(mktemp -d)

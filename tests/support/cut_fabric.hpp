@@ -11,7 +11,8 @@ class CutFabric final : public fabric::ForwardingFabric {
  public:
   using fabric::ForwardingFabric::ForwardingFabric;
 
-  /// Ends all connections made so far. Every queue pair must still exist, unless its connection has ended.
+  /// Ends all connections that make_connector() has made so far. Every queue pair must still exist, unless its
+  /// connection has ended.
   void cut() {
     for (Watch& watch : watches_)
       if (watch.connected) watch.queue_pair->abort();

@@ -45,7 +45,8 @@ bool Decoder::bulk(bulk_data& out) noexcept {
   return done;
 }
 
-/// Skips an item that is not in the stream. Its length has been checked.
+/// Skips an item that is not in the stream. Its length has been checked. Returns false if the rest of the stream does
+/// not continue after the item.
 bool Decoder::jump(std::uint32_t padded_length) noexcept {
   const PayloadPiece* current = piece();
   if (current != nullptr && offset_ == current->octets.size) {

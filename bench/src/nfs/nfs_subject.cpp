@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one coroutine for each call in flight makes one call after another until the time is up. All READs
-// take the first bytes of the file, as those of the library's own benchmark service take the bytes of one buffer. Each
-// WRITE coroutine writes its own part of the file. Directories are listed, and trees copied, by one coroutine.
+// Operation: one coroutine for each call in flight makes one call after another until the time is up. All READs take
+// the first bytes of the file, as those of the library's own benchmark service take the bytes of one buffer. Each WRITE
+// coroutine writes its own part of the file. One coroutine lists directories. A Copier copies trees.
 // Ownership: a run owns its buffers and outlives its coroutines; the subject owns the server and the directory.
 // Error handling: a run in which an operation fails ends with an exception.
 #include "nfs_subject.hpp"

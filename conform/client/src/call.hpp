@@ -15,7 +15,7 @@ struct Call {
   std::size_t on_link = 0;  ///< number of this call on its connection, from 1
   RdmaHeader header{};
   Bytes payload{};  ///< as received; the whole message after the Read chunks have been read
-  RpcCall rpc{};    ///< the RPC header; for a long call, set only after its chunk has been read
+  RpcCall rpc{};    ///< the RPC call; for a long call, set only after its chunk has been read
 
   bool is(std::uint32_t program, std::uint32_t procedure) const noexcept {
     return rpc.program == program && rpc.procedure == procedure;

@@ -52,8 +52,8 @@ class Link final : private fabric::QueuePairEvents {
   void send(const Reply& reply);
   void send(View message, std::optional<std::uint32_t> invalidate = std::nullopt);
   void write(const RemoteWrite& data);
-  /// Reads memory of the client. `done` gets true if the Read succeeded. If no Read can be posted, for example because
-  /// the connection has ended, `done` is never called.
+  /// Reads memory of the client. `done` gets true if the Read succeeded. If no Read is posted, for example because
+  /// `length` is 0 or the connection has ended, `done` is never called.
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset, std::function<void(bool)> done);
   void abort();
   void disconnect();

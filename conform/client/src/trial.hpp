@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One run of the command against a server that misbehaves in one way.
+// One run of the tested client's command against a server that misbehaves in one way. In the baseline run the server
+// does not misbehave.
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>

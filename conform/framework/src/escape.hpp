@@ -9,7 +9,7 @@ namespace rpcrdma::conform {
 /// are not ASCII, become '?'.
 std::string escape_xml(std::string_view text);
 
-/// A string between double quotes for YAML: printable ASCII, everything else escaped.
+/// `text` as a YAML string in double quotes: escapes quotes, backslashes, and everything but printable ASCII.
 std::string quote_yaml(std::string_view text);
 
 /// Text with '?' for control characters and bytes that are not ASCII: a peer cannot steer the terminal or end a line of

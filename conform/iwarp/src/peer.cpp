@@ -61,7 +61,7 @@ void Peer::send(View bytes) {
     if (sent >= 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(sent));
     } else if (errno != EAGAIN && errno != EINTR) {
-      return;  // the peer has ended the connection; the next read reports that
+      return;  // the peer has ended the connection; a later read reports that
     } else if (!wait(POLLOUT, options_.patience)) {
       Record::fail("the peer does not read the data sent to it");
     }

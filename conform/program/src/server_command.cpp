@@ -13,7 +13,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// The words of the command line, not yet interpreted.
+/// The values of the command line. interpret() completes `options` with them.
 struct ServerWords {
   std::string server, program = "nfs3", crc, root_handle;
   double patience = 10;

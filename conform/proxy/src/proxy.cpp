@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: accepts one connection at a time and starts it.
-// Ownership: a connection is owned by its coroutines and by the set, through which stop() reaches it.
+// Ownership: a connection is owned by its coroutines and by connections_, through which stop() reaches it.
 // Error handling: a failure to accept, such as a lack of descriptors, is retried after a pause.
 #include "proxy.hpp"
 

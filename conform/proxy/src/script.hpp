@@ -21,8 +21,8 @@ enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, s
 inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
                                                              "queue", "msn",         "stag"};
 
-/// One fault, and the messages on which it acts. Each direction of a connection counts the messages of this kind; the
-/// fault acts on numbers `nth` to `nth` + `count` - 1.
+/// One fault, and the messages on which it acts. Each direction of a connection counts the messages that match the
+/// rule; the fault acts on numbers `nth` to `nth` + `count` - 1.
 struct Rule {
   Action action = Action::cut;
   std::optional<Kind> kind;  ///< nothing: every kind
@@ -39,7 +39,7 @@ struct Rule {
   Field field = Field::any;                ///< flip: the field with the bit
   std::optional<std::uint32_t> bit;        ///< flip: number of the bit in the frame
   bool fix_crc = false;                    ///< flip: whether to correct the CRC
-  bool only_with_crc = false;              ///< flip: not on a connection without CRCs
+  bool only_with_crc = false;              ///< flip: only in frames with a CRC
   std::uint32_t grant = 1;                 ///< credits: the largest grant
   std::optional<std::uint32_t> procedure;  ///< drop_reply; if absent: each non-idempotent procedure
 };

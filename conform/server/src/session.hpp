@@ -36,7 +36,7 @@ class Session {
   /// As files(), but if there are none, returns a Files whose `missing` says why.
   const Files& missing_or_files() const noexcept { return files_; }
 
-  /// The current connection. The first use makes it, with default private data, and makes a NULL call.
+  /// The current connection. If there is none yet, makes one with default private data, and makes a NULL call.
   Connection& connection();
   /// Makes a new connection the current one; the former one stays open.
   Connection& connect(Setup setup = {});

@@ -12,7 +12,7 @@ namespace {
 
 using fabric::LoopbackOperation;
 
-constexpr std::uint32_t kLastStep = 900;  // most runs without faults are over by then
+constexpr std::uint32_t kLastStep = 900;  // all faults have earlier steps: most runs without faults are over by then
 
 constexpr LoopbackOperation kOperations[] = {LoopbackOperation::any,
                                              LoopbackOperation::register_memory,

@@ -89,7 +89,8 @@ class DownloadTree : TreeWalk {
     co_await directory(found.node, to, found.name, path, depth);
   }
 
-  /// Looks up what the page lacks. Copies the entry or, if it is a directory, adds it to `directories`.
+  /// Looks up the entry if the listing lacks its handle or its attributes. Copies the entry or, if it is a directory,
+  /// adds it to `directories`.
   boost::asio::awaitable<void> leaf(FileHandle parent, const DirectoryEntry& entry, const LocalDirectory& to,
                                     std::string path, std::vector<Found>& directories, Permits::Permit) {
     if (fatal_) co_return;

@@ -27,7 +27,7 @@ bool is_same(const Attributes& before, const Attributes& after) noexcept;
 /// Replaces the attributes that `final` sets by those of another version of the source, and removes the size.
 void renew(SetAttributes& final, const Attributes& source) noexcept;
 /// The offset at which to resume `target`: 0 unless it has the mark of `source`. All bytes before the offset were
-/// committed before any byte after it was written.
+/// written and, on a server, committed before any byte from the offset on was written.
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept;
 
 }  // namespace rpcrdma::nfs

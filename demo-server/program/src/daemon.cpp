@@ -158,8 +158,8 @@ Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
   return make_group(std::move(*opened), listen, std::move(key));
 }
 
-/// Half of a worker's pool is its bulk budget, which must hold the largest transfer or listing: a call that can never
-/// fit would be answered with NFS3ERR_JUKEBOX for ever.
+/// A worker's bulk budget is at most half of its pool, and must hold the largest transfer or listing: a call that can
+/// never fit would be answered with NFS3ERR_JUKEBOX for ever.
 constexpr std::size_t kLeastPool = 2 * std::size_t{kMaxTransfer};
 
 /// The usual pool suffices for this number of connections. Each further one adds the receives that a connection has

@@ -54,9 +54,10 @@ struct ClientOptions {
   memory::PoolOptions memory{};     ///< for the client's pool
 };
 
-/// A client of one server. It connects at the first call. After the loss of the connection, it connects again at the
-/// next call. Over RDMA, the loss does not end calls in progress: the client connects again without a further call, and
-/// they wait for the new connection until their deadlines.
+/// A client of one server. It connects at the first call at the latest. After the loss of the connection, it connects
+/// again at the next call; over RDMA it does not wait for a call if calls are in progress or on() has added a handler.
+/// Over RDMA, the loss does not end calls in progress: they wait for the new connection until their deadlines. They end
+/// earlier if the start of an attempt to connect fails with an error of Condition::give_up.
 ///
 /// Threads. With a thread of its own (first constructor), all functions may be called on any thread; on() and
 /// on_connected() must not run concurrently with each other. A call from another thread is posted to the client's
@@ -72,8 +73,8 @@ struct ClientOptions {
 class RPCRDMA_EXPORT Client {
  public:
   /// `server`: "[FABRIC@]HOST[:PORT]" with FABRIC auto, verbs, iwarp or tcp. Without a port, the first call asks
-  /// rpcbind at HOST for the port of its program (netid rdma, rdma6, tcp or tcp6). If a name has several addresses, the
-  /// first one that answers is used. Throws std::invalid_argument for text of another form.
+  /// rpcbind at HOST for the port of its program (netid rdma, rdma6, tcp or tcp6). At most four addresses of a name are
+  /// tried; the first one that answers is used. Throws std::invalid_argument for text of another form.
   explicit Client(std::string_view server, ClientOptions options = {});
   /// `context` must outlive this object. After the client is destroyed, run or destroy `context` to free the client's
   /// resources.
@@ -155,7 +156,7 @@ class RPCRDMA_EXPORT Client {
     bool connected = false;                ///< there is a connection at present; false over TCP
     std::string_view fabric;               ///< "verbs", "iwarp" or "tcp"; empty until the server is found
     fabric::Endpoint server;               ///< the address in use
-    transport::Requester::Counters calls;  ///< the sum over all connections
+    transport::Requester::Counters calls;  ///< over all connections; in_flight, waiting and granted: present values
     Runner::Counters waits{};              ///< how the client's own thread has waited
     transport::Traffic traffic;            ///< the sum over all connections; zero over TCP
     fabric::Counters provider;             ///< of the client's fabric; iwarp also counts FPDUs and CRC errors
@@ -174,7 +175,7 @@ class RPCRDMA_EXPORT Client {
   /// Records the procedure of the first call: a lookup asks rpcbind for the port of its program.
   void note(const rpc::ProcedureInfo& procedure) noexcept;
   void drain(UniqueFunction<void(), 192> handler);
-  /// Passes `handler` a Buffer of `memory`, which it registers, or, if that is null, of memory from the pool.
+  /// Registers `memory` or, if that is null, takes memory from the pool. Passes `handler` the Buffer.
   void provide(std::byte* memory, std::size_t size, BufferHandler handler);
   template <class Handler>
   auto tracked(const Handler& handler) const {

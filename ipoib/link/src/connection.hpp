@@ -79,7 +79,8 @@ class Connection final : fabric::QueuePairEvents {
   /// Whether the connection has ever been established.
   bool made() const noexcept { return made_; }
 
-  /// Whether send() may be called: the connection is established, and has a free slot and credits.
+  /// Whether send() may be called: the connection is established, no post has failed, a slot is free and, if credits
+  /// are in use, the peer permits one more packet.
   bool has_room() const noexcept;
   /// Posts a packet of at most mtu() bytes. Requires has_room(). Takes the packet's buffer and leaves another one of
   /// the same size.

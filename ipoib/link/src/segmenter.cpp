@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The stack states the offset of the transport header and the initial sum of its checksum, so extension headers need
-// not be parsed. A packet whose IP header contradicts this offset is refused, because a process can send such a packet
-// through a raw socket. Extension headers of IPv6 are not compared with the offset.
+// not be parsed. The Segmenter refuses a packet whose IP header contradicts this offset, because a process can send
+// such a packet through a raw socket. Extension headers of IPv6 are not compared with the offset.
 #include "segmenter.hpp"
 
 #include <algorithm>

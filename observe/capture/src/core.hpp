@@ -47,7 +47,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   std::shared_ptr<Connection> add(std::shared_ptr<Connection> connection);
   /// To be called once for each connection that add() has kept, after its last record.
   void end(Connection& connection) noexcept;
-  /// Wakes the thread, because a ring is half full.
+  /// Wakes the thread, because a ring is half full or has no room for a record.
   void hurry() noexcept;
 
   void set_active(bool active) noexcept;

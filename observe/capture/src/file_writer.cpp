@@ -15,7 +15,7 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The TCP sequence number of the first byte of a stream. The frames of the handshake have lower numbers.
+/// The TCP sequence number of the first FPDU of a connection, in either direction.
 constexpr std::uint32_t kFirstSequence = 0x10000;
 constexpr std::size_t kWriteSize = std::size_t{64} << 10;
 constexpr int kPollMs = 50;

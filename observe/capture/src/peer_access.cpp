@@ -37,7 +37,7 @@ const std::vector<AccessPart>& PeerAccess::received(Octets message) {
   return parts_;
 }
 
-/// `segment` comes from the peer: it is ignored unless all of it lies in a window.
+/// `segment` comes from the peer: it is ignored unless all of it lies in a window for remote writes.
 void PeerAccess::add_written(const Segment& segment) {
   const auto found = windows_.find(segment.handle);
   if (found == windows_.end() || found->second.access != fabric::Access::remote_write || segment.length == 0) return;

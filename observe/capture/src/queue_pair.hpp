@@ -17,7 +17,7 @@ class CapturedQueuePair final : public fabric::QueuePair,
  public:
   /// The properties that are known when the queue pair is made.
   struct Side {
-    std::string_view fabric;  ///< the provider's name; constant
+    std::string_view fabric;  ///< the provider's name; a string literal
     bool connector = false;
     bool reports_access = false;       ///< the provider reports the peer's Reads and Writes
     std::uint64_t number = 0;          ///< the connection's number; 0: not known yet

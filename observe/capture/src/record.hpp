@@ -68,7 +68,7 @@ struct Record {
   Octets content() const noexcept { return {reinterpret_cast<const std::byte*>(this + 1), kept}; }
 };
 
-/// Bytes of the stream that the FPDU of a ULPDU takes: length, ULPDU, padding, CRC (RFC 5044 section 3).
+/// Bytes of the stream that the FPDU of a ULPDU takes: length, ULPDU, padding, CRC (RFC 5044 section 4.1).
 constexpr std::uint32_t fpdu_size(std::uint32_t ulpdu) noexcept { return pad4(ulpdu + 2) + 4; }
 
 }  // namespace rpcrdma::capture

@@ -53,8 +53,8 @@ class Recorder {
   /// Records an RDMA Write.
   void write(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
              std::span<const BufferRef> gather) noexcept;
-  /// Records a Read Request for `size` bytes that is sent in `direction`. Returns the sink's STag for the
-  /// Response; 0 if nothing is recorded.
+  /// Records a Read Request for `size` bytes that is sent in `direction`. Returns the sink's STag for the Response, or
+  /// 0 while this connection is not captured.
   std::uint32_t read_request(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
                              std::uint32_t size) noexcept;
   /// Records a Read Response that is sent in `direction`.

@@ -34,7 +34,8 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 using Request = http::request<http::empty_body>;
 using Response = http::response<http::string_body>;
 
-/// One connection. The server lists its connections in the order of their last requests.
+/// One connection. The server lists its connections in the order of their last requests; before its first request, a
+/// connection has the place of its arrival.
 struct Session {
   explicit Session(tcp::socket socket) : stream(std::move(socket)) {}
   beast::tcp_stream stream;

@@ -190,7 +190,7 @@ clnt_stat ClientHandle::wait_for(WaitingCall& call, Clock::time_point deadline) 
     return was_sent ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_CANTSEND, EPIPE);
   }
   if (call.unanswered()) {
-    // Over TCP a server might still reply: waits as long as libtirpc's TCP transport would.
+    // Waits until the deadline, as libtirpc's TCP transport does if the server does not reply.
     const bool lost = link_->run_until([&] { return !link_->connected(); }, deadline);
     return lost ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_TIMEDOUT);
   }

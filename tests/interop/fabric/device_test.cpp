@@ -270,8 +270,8 @@ TEST_P(DeviceTest, AnIdlePeerOutOfReachIsNoticed) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
   EXPECT_TRUE(control("cut"));
-  // The server's own port is down.
   EXPECT_EQ(end_of(client_), boost::system::errc::timed_out) << client_.disconnected->message();
+  // The server's own port is down.
   EXPECT_EQ(end_of(server()), boost::system::errc::network_down) << server().disconnected->message();
 }
 

@@ -24,7 +24,8 @@ class ImmediateTest : public FabricTest {
   }
   ~ImmediateTest() override { peer_.reset(); }
 
-  /// The receive completes with a protocol violation, and the connection ends.
+  /// Lets the peer post `opcode`. Expects that the first receive completes with a protocol violation, and that the
+  /// connection ends.
   void expect_end(ibv_wr_opcode opcode, std::uint32_t count, const Segment& to = {}) {
     Memory message(bed_->server(), kReceive);
     ASSERT_FALSE(server().qp->post_receive(message.all(), server().op(1)));

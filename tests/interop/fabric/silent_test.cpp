@@ -53,7 +53,7 @@ std::vector<BedFactory> iwarp_beds() { return on_iwarp() ? verbs_beds() : std::v
 
 class SilentPeers : public FabricTest {
  protected:
-  /// Enough time on a slow machine, and less than the kernel takes to end the attempt.
+  /// The time limit of a test: enough on a slow machine, and less than the kernel takes to end an attempt to connect.
   static constexpr std::chrono::seconds kInTime{6};
   static constexpr std::chrono::milliseconds kTimeout{500};
 

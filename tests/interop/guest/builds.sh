@@ -13,8 +13,8 @@ export CCACHE_DISABLE=1
 # The same path on both servers, because object files contain the paths of their sources.
 work=/run/work
 
-# keep OUT: makes a repository of the whole project, and a clone of it; writes the hashes of the clone's commit and index to
-# OUT.
+# keep OUT: makes a repository of the whole project, and a clone of it; writes the clone's log, its status and the hash
+# of its index to OUT.
 keep() {
   export HOME=/run GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
   export GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'

@@ -7,7 +7,8 @@ built=$1/package
 plugins=$(dirname "$(find "$built/root" -name librpcrdma-verbs.so)")
 rxe_with_a_wire
 
-# try_out FOLDER: runs the example in FOLDER, which is $built/NAME-HOW/KIND.
+# try_out FOLDER: runs the example in FOLDER, which is $built/NAME-HOW/KIND. HOW is cmake or pkgconfig, KIND is shared
+# or static.
 try_out() {
   local example how=${1%/*}
   how=${how##*/}

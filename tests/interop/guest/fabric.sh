@@ -7,7 +7,7 @@ shift 2
 
 # The tests that are left out, and why: most need functions that the soft devices of Linux 6.1 lack.
 left_out=(
-  # To the peer an abort looks like an orderly end; a receiver is not notified of a message that arrives too early.
+  # To the peer an abort looks like an orderly end; a side that has posted no receive is not notified of a Send.
   # VerbsTest tests both cases, as far as rdma_cm allows.
   '*AbortFlushesInOrder*' '*ThePeersAbortFlushesToo*' '*SendsWithoutAReceive*'
   # 200 handshakes at once overrun the emulated machine's management queue. VerbsTest has a test with 40.

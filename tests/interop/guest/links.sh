@@ -18,8 +18,8 @@ hosts() {
   RPCRDMA_BIN=$bin RPCRDMA_E2E_SCALE=${RPCRDMA_E2E_SCALE:-tiny} RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_HOSTS=$addresses \
     python3 -B "$tests/e2e/run.py" "$@" 2>&1
 }
-# The tests for `hosts` if this script has no arguments and `more` is empty. ipoib.sh has the tests of streams, sizes
-# and path MTU.
+# The tests for `hosts` if BUILD_FOLDER is the only argument and `more` is empty. ipoib.sh has the tests of streams,
+# sizes and path MTU.
 default=(ipoib/Five ipoib/Three ipoib/Pair.test_killed_under_load ipoib/Pair.test_idle ipoib/Pair.test_unknown_neighbour)
 
 # On two processors, rxe of Linux 6.1 may notify a completion queue while it is being destroyed (docs/interop.md).

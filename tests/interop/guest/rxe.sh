@@ -23,7 +23,7 @@ part_mount() {
   expect 'nothing is left of the mounts' resources_are "$before"
 }
 
-# Each call has one handle. rpcrdma-nfsd invalidates it with the reply, so the kernel's client need not do so.
+# A call has at most one handle. rpcrdma-nfsd invalidates it with the reply, so the kernel's client need not do so.
 mount_invalidation() {
   must 'mount' mount_ours $right rsize=65536,wsize=65536
   trace_on xprtrdma_mr_reminv xprtrdma_mr_localinv
@@ -113,7 +113,8 @@ knfsd_endings() {
   head -c 60000000 "$input/big" >/run/piece
   killed_in_mid_transfer /srv/knfsd/piece put /run/piece "$1/piece"
   expect 'put, again' quiet put /run/piece "$1/piece"
-  # More rounds than the kernel's server has threads (four): each killed client that it misses would block a thread.
+  # More rounds than the kernel's server has threads (four): a killed client whose end the server does not notice would
+  # block a thread.
   for ((i = 0; i < $(few_or_many 5 8); ++i)); do
     rm -rf /run/into && mkdir /run/into
     killed_in_mid_transfer /run/into get "$1/piece" /run/into

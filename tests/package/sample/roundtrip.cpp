@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client and a server of one service in one process. They use the layers below the facades, with the installed
-// headers alone.
+// A client and a server of one service in one process. They use the layers below rpcrdma::Client and rpcrdma::Server,
+// with the installed headers alone.
 // usage: roundtrip [PROVIDER [ADDRESS]]
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A neighbour takes no packets, or does not answer a request. Runs on any fabric.
+// A neighbour grants no further credits, or does not answer a request. Runs on any fabric.
 #include <gmock/gmock.h>
 
 #include "bed.hpp"
@@ -46,8 +46,8 @@ class IpoibStuck : public testing::Test {
   std::unique_ptr<fabric::Listener> listener_;
 };
 
-// The neighbour takes nothing: the link pauses its device once, then drops packets for that neighbour, and registers no
-// further memory.
+// After its first credits the neighbour grants none: the link pauses its device once, then drops packets for that
+// neighbour, and registers no further memory.
 TEST_F(IpoibStuck, TakesNothing) {
   constexpr std::uint16_t kCredits = 8;
   const ipoib::PrivateData data{listener_->local().port(), 65524, ipoib::Extension{.credits = kCredits}};

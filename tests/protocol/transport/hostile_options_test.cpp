@@ -433,7 +433,7 @@ TEST_F(HostileServer, WithoutRequests) {
   call();
 }
 
-/// A server that does not answer requests. The client has a short time limit for answers.
+/// A server that does not answer requests in time. The client has a short time limit for answers.
 class SilentServer : public HostileServer {
  protected:
   SilentServer() {

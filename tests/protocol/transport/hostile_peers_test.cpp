@@ -108,7 +108,7 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
 // free for other connections, also for those of the same address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
-  options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
+  options.bulk_budget = 16u << 20;  // long calls have a budget of their own, of 4 MiB
   options.progress_timeout = std::chrono::hours(1);
   start(options);
   RawPeer& peer = connect();
@@ -138,7 +138,7 @@ TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
 // The connection of a peer that leaves RDMA Reads unanswered is aborted earlier if another connection waits for memory.
 TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   transport::ServerOptions options;
-  options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
+  options.bulk_budget = 16u << 20;  // long calls have a budget of their own, of 4 MiB
   options.progress_timeout = std::chrono::hours(1);
   options.pressed_timeout = std::chrono::milliseconds(50);
   start(options);

@@ -232,8 +232,8 @@ TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   expect_alive();
 }
 
-// A retransmitted call has other handles, but is recognized. A different call with the same XID from the same peer
-// address counts as a new call.
+// A call that has ended a connection is recognized when it is retransmitted with other handles. A different call with
+// the same XID from the same peer address counts as a new call.
 TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
   start();
   for (const bool read : {true, false}) {

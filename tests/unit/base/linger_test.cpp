@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// After this many handlers of one connection, Linger considers that connection the only active one.
+/// After this many handlers of one connection in a row, Linger considers that connection the only active one.
 constexpr int kMany = 100;
 
 class LingerTest : public testing::Test {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tester's encoder of MPA, DDP and RDMAP, compared with the vectors of tests/data/stack.hex.
+// The tester's encoder and decoder of MPA, DDP and RDMAP, with the vectors of tests/data/stack.hex; and the list of its
+// cases.
 #include "encoding.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The encodings of RFC 4391 and RFC 4755, compared with vectors from tests/data/generate-ipoib.py.
+// The encodings of RFC 4391, RFC 4755 and this project's extension, with vectors from tests/data/generate-ipoib.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The defaults of a fabric, and the options of its sockets.
+// The wishes of a fabric for the setup of a connection, and the options of its sockets.
 #include "fabric_state.hpp"
 
 #include <gtest/gtest.h>

@@ -65,7 +65,7 @@ TEST_P(Listing, TheSameCookieAgain) {
   EXPECT_EQ(part(ignored), first);
 }
 
-// The server has read entries ahead for the abandoned listing; they do not appear in the next one.
+// Entries that an abandoned listing has read ahead, and that are then removed, do not appear in the next listing.
 TEST_P(Listing, AnAbandonedOneDoesNotAffectTheNext) {
   constexpr std::size_t kPart = 30;
   std::set<std::string> expected{".", ".."};

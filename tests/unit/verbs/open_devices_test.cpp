@@ -49,7 +49,7 @@ TEST_F(OpenDevicesTest, TheLastUserClosesARemovedDevice) {
 TEST_F(OpenDevicesTest, ADeviceThatWasNotRemovedStaysOpen) {
   devices_.of(context_).reset();
   EXPECT_TRUE(is_open());
-  // When the device is opened again, its context may have the same address.
+  // The next user gets a new OpenDevice: that of the earlier user no longer exists.
   EXPECT_NE(devices_.of(context_), nullptr);
 }
 

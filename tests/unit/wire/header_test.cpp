@@ -164,8 +164,8 @@ TEST(Header, BrokenErrors) {
   EXPECT_EQ(answered_with(WireError::bad_error), Answer::discard);
 }
 
-// [8166-4.5-d] [8166-4.5-e] [8166-4.5.1-a] [8166-4.5.2-a] each refused message is answered with the RDMA_ERROR of its
-// fault
+// [8166-4.5-d] [8166-4.5-e] [8166-4.5.1-a] [8166-4.5.2-a] an RDMA_ERROR has the XID and the version of the message that
+// it answers
 TEST(Header, ErrorsAnswerTheMessageThatFailed) {
   Header bad;
   ASSERT_FALSE(decode(from_hex("a0000005 00000007 00000020 00000000 00000000 00000000 00000000"), bad));

@@ -35,7 +35,7 @@ error_code Control::prepare() {
   memory_ = std::move(*memory);
   // Sets the values now, because a peer may request other values before this side has announced them.
   own_.receive_buffer_size = connection_.receives_.size();
-  // [xchar-3.2-c] only a requester exposes memory that could be invalidated
+  // [xchar-3.2-c] a server begins with the default, false
   own_.requester_remote_invalidation = connection_.role() == Role::client && connection_.may_invalidate_remotely();
   std::uint32_t at = 0;
   for (SendSlot& slot : slots_) slot.memory = memory_.ref().slice(kSendSize * at++, kSendSize);

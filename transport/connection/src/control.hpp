@@ -50,8 +50,8 @@ class Control final : public CharacteristicsExchange {
   void offer_smaller_receives();
   /// Takes an RDMA_ERROR that answers an optional message of this side. Returns false for any other RDMA_ERROR.
   bool on_error(const wire::Header& header);
-  /// To be called on the client for a reverse call. Unless the server has announced whether it supports reverse calls,
-  /// records that it does.
+  /// To be called on the client for a reverse call. Records the support that the call shows, unless the support of the
+  /// server is already known or the exchange is off.
   void on_reverse_call(bool has_chunks) noexcept;
   /// To be called for a call of this side. `size`: the number of bytes that the call would have without chunks.
   void on_own_call(std::uint64_t size);

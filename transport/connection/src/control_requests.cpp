@@ -15,7 +15,7 @@ namespace {
 
 using wire::v2::CharacteristicId;
 
-/// The maximum number of requests that wait; the draft sets no limit.
+/// The maximum number of requests whose handlers have not run, sent or not; the draft sets no limit.
 constexpr std::size_t kMaxRequests = 16;
 
 bool valid(const CharacteristicChange& change) noexcept {
@@ -114,8 +114,8 @@ void Control::answered() noexcept {
   fence_ = overdue_ = unproven_ = false;
 }
 
-/// Called when it is unknown whether the peer has changed the values of the first request. From now on this side sends
-/// only messages that both the old and the new values allow.
+/// Called when it is unknown whether the peer has made the changes in `wanted_`. From now on this side sends only
+/// messages that both the old and the new values allow.
 void Control::doubt() {
   doubtful_ = doubtful_ || lowered_.has_value();
   for (const wire::v2::Characteristic& value : wanted_) {

@@ -93,7 +93,7 @@ class CallSlot {
   bool answered_ = false;
   bool send_pending_ = false;
   bool invalidate_pending_ = false;
-  bool needs_send_ = false;  // the Send gathers from memory of the caller
+  bool needs_send_ = false;  // the Send may gather from memory of the caller
   bool send_again_ = false;  // the call is to be sent again, in another version
   Call* call_ = nullptr;
   std::chrono::steady_clock::time_point over_by_;

@@ -2,8 +2,9 @@
 // Operation. A call that is answered ends in this order: match the reply, invalidate the exposed memory, check the
 // reply, done() [8166-8.1.3-b] [8166-4.4.1-a]. Handles that the peer has invalidated are not invalidated again.
 // Ownership. The reply stays in its receive buffer, or in the Reply chunk's memory, until done() has returned.
-// Errors. If an invalidation fails, or if the peer delays the end of a call that was given up, the connection is ended
-// first [8166-4.5.4-a], and then the call.
+// Errors. The connection is ended first [8166-4.5.4-a], and then the call, in three cases: an invalidation, or the Send
+// for which the call waits, fails; the peer delays the end of a call that was given up; or such a call has a window
+// that the peer may still invalidate, and the fabric lacks Capabilities::late_invalidation.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
 #include "rpcrdma/base/probe.hpp"

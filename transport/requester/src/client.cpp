@@ -179,9 +179,9 @@ void ClientImpl::on_reply(Received& message) noexcept {
   core_.on_reply(message);
 }
 
-/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. A header error
-/// in a reverse call is answered [8166-4.5-b]. If this side serves reverse calls, a message whose XID is not that of an
-/// outstanding call counts as one.
+/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. If this side
+/// serves reverse calls, a message whose XID is not that of an outstanding call counts as a reverse call: its header
+/// error is answered as on a server [8166-4.5-b].
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);

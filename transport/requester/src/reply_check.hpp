@@ -14,7 +14,7 @@ struct ReplyContext {
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
   BufferRef reply_memory;       ///< the memory of the Reply chunk
   BufferRef inline_payload;     ///< the inline payload of the reply
-  std::uint32_t max_reply = 0;  ///< the largest reply without results
+  std::uint32_t max_reply = 0;  ///< bytes of the largest reply, without the items that `results` receives
 };
 
 /// True for header errors that the decoder cannot detect: the requester discards the reply silently, and the call

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Calls wait in one queue, in order, and are sent while there are credits. done() never runs inside submit()
-// or cancel(): calls that end there complete from the io_context.
+// Operation. Calls wait in one queue. They are sent in order, as soon as there are a connection, a credit, memory and
+// room in the send queue. done() never runs inside submit() or cancel(): calls that end there complete from the
+// io_context.
 // Ownership. Calls belong to the layer above; slots belong to a pool of this object.
 // Errors. A call that cannot be sent fails; the calls after it are still sent.
 #include "requester_core.hpp"

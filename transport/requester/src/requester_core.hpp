@@ -130,7 +130,7 @@ class RequesterCore final : public Requester {
   std::uint32_t calls_on_wire_ = 0;
   Counters counters_;
   Traffic ended_traffic_;  // the sum over connections that have ended
-  bool stalled_ = false;   // the first waiting call has a credit, but lacks memory or send credits
+  bool stalled_ = false;   // since the last call was sent, a call has lacked memory or send credits
   bool pumping_ = false;
   bool deferred_scheduled_ = false;
   bool proven_ = false;

@@ -22,9 +22,10 @@ RequesterSetup setup_for(Connection& connection) {
   out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
   out.resends = false;
-  // A server cannot reconnect. Therefore a call that times out does not end the connection, which also carries calls of
-  // the client. It ends when calls that were given up have held all credits for kPatience; the client may then connect
-  // again.
+  // A server cannot reconnect, and the connection also carries calls of the client. Therefore the silence of the client
+  // after a call has timed out does not end the connection. It ends when calls that were given up have held all credits
+  // for kPatience, or when the Send of such a call still reads the caller's memory after RequesterSetup::grace. The
+  // client may then connect again.
   out.silence = std::chrono::hours(24 * 365);
   out.patience = kPatience;
   out.log = connection.log();

@@ -114,7 +114,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   Service& service_;
   State state_ = State::idle;
   Ending ending_ = Ending::none;
-  ServingLink* link_ = nullptr;  // null while idle, and after the connection is lost
+  ServingLink* link_ = nullptr;  // null while idle, and after lost()
   ConnectionPtr connection_;     // keeps the connection's memory
   wire::Header header_;
   std::chrono::steady_clock::time_point arrived_;
@@ -143,8 +143,8 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::size_t next_push_ = 0;
   std::optional<std::uint8_t> open_plan_;  // the result of plan_made(), for a reply that is not posted yet
   WriteOperation write_;
-  GatherList ahead_stream_;  // the part of the reply that write_ahead() writes
-  std::uint32_t ahead_ = 0;  // bytes of the reply that write_ahead() has written
+  GatherList ahead_stream_;  // the reply, as far as it was built at the last write_ahead()
+  std::uint32_t ahead_ = 0;  // bytes of the reply that write_ahead() has begun to write
   Handler ahead_handler_;
   bool wrote_ = false;
   CallFingerprint written_;  // the call's fingerprint, if its reply has RDMA Writes

@@ -44,7 +44,7 @@ void ServerConnection::abort(error_code why) noexcept {
 }
 
 void ServerConnection::watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept {
-  // [8167-5.4-a] a connection that carries reverse calls is never idle
+  // [8167-5.4-a] a connection on which reverse calls may be made is never idle
   if (!idle() || std::exchange(calls_taken_, link_.calls_taken()) != link_.calls_taken() || link_.may_call_back())
     active_at_ = now;
   const Connection::Progress& progress = connection_->progress();

@@ -175,7 +175,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
   if (destroyed_) return;
   draining_ = true;
   drained_ = std::move(done);
-  // A call may end after its connection. Then only this function notices that the worker is drained.
+  // A call may end after its connection. Then only on_call_over notices that the worker is drained.
   service_.on_call_over = [this] {
     boost::asio::post(context(), [self = weak_from_this()] {
       if (const auto worker = self.lock(); worker && !worker->destroyed_) {

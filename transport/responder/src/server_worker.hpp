@@ -12,7 +12,7 @@
 
 namespace rpcrdma::transport {
 
-/// One thread's share of a server. Used on that thread; the constructor and the counters, on any thread.
+/// One thread's share of a server. Used on that thread; the constructor, context() and the counters, on any thread.
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
   /// `left` runs on this worker's thread when an admitted connection has ended or could not be accepted.
@@ -32,7 +32,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   /// connection and no call is left.
   void drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> done);
   /// Ends all connections at once. The handler of drain() does not run afterwards. Calls that the CallHandler holds
-  /// stay until it ends them; handlers that wait for such a call run later, with an error.
+  /// stay until it ends them; the handlers of their unfinished operations run later, with an error.
   void destroy() noexcept;
 
   void connection_over(ServerConnection& connection);

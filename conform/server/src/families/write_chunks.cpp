@@ -291,8 +291,8 @@ void add_too_small(ServerFamily& family) {
               });
 }
 
-/// A READ of 10 bytes with these Write chunks. Its data must be in the chunk with index `used`, or inline if `used` is
-/// -1.
+/// A READ of 10 bytes with Write chunks; `segments` has the number of segments of each chunk. The data must be in the
+/// chunk with index `used`, or inline if `used` is -1.
 void several(Session& s, const std::vector<std::size_t>& segments, int used) {
   Outgoing read = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 100, 10));
   std::vector<const Memory*> memories;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Permissions, by the rules that Linux applies to files on a disk.
+// Permissions, by the rules that Linux applies to files on a disk. check_data() permits more, as NFS servers do.
 #include "memory_file_system.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
 #include "rpcrdma/nfsd/fs/changes.hpp"

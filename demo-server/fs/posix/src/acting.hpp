@@ -14,12 +14,13 @@ namespace rpcrdma::nfsd {
 bool can_act_as_others();
 
 /// From now on, the calling thread opens, makes and removes files as one user: with the uid, gid and groups of that
-/// user, and without capabilities over files unless the user is root. Null stands for the server itself: the identity
-/// does not change. False if the kernel refused: the thread then acts as the server, and must do nothing for the user.
+/// user, and without capabilities over files unless the user is root. If `who` is null, the identity does not change:
+/// the server then serves all callers as itself. False if the kernel refused: the thread then acts as the server, and
+/// must do nothing for the user.
 ///
 /// The thread keeps this identity until act_as() or act_as_server(): it takes the identity once for several changes of
-/// one user. Code that needs the server's rights calls act_as_server() first. If this call is missing, the thread has
-/// fewer rights than it needs, never more.
+/// one user. Code that needs the server's rights calls act_as_server() first. Without that call, the thread may have
+/// fewer rights than it needs, but never more.
 bool act_as(const Identity* who) noexcept;
 /// Calls act_as_server(), unless keep_identities() lets the thread keep the identity of its last caller.
 void act_as_server_in_time() noexcept;

@@ -4,8 +4,9 @@
 
 namespace rpcrdma::nfs {
 
-/// nfsstat3 (RFC 1813 section 2.6), which includes mountstat3 (section 5.1.4). The error_code of a status equals the
-/// matching boost::system::errc, and its message is that of strerror(3), except for bad_cookie and serverfault.
+/// nfsstat3 (RFC 1813 section 2.6), which includes mountstat3 (section 5.1.5). The error_code of a status equals the
+/// matching boost::system::errc, if there is one. Its message is that of strerror(3), except for bad_cookie and
+/// serverfault.
 enum class Status : std::uint32_t {
   ok = 0,
   perm = 1,

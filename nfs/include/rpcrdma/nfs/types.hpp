@@ -66,7 +66,7 @@ struct SetTime {
   explicit operator bool() const noexcept { return how != How::keep; }
 };
 
-/// sattr3: an absent member stays unchanged. An id is never UINT32_MAX.
+/// sattr3: an absent member stays unchanged. from_wire() drops an id of UINT32_MAX.
 struct SetAttributes {
   std::optional<std::uint32_t> mode = {};
   std::optional<std::uint32_t> uid = {};

@@ -31,8 +31,9 @@ struct ReverseHandlersOptions {
 
 /// Serves reverse calls on the connections of one transport::Client, on its thread. The first call or connect() of the
 /// client makes the first connection. While this object exists, the client reconnects when its connection is lost, even
-/// if it has no waiting call. Destroy this object after the client, on the client's thread or when no thread runs the
-/// io_context. Calls that handlers still hold then stay valid; their replies are dropped.
+/// if it has no waiting call, except after Client::close(). Destroy this object after the client, on the client's
+/// thread or when no thread runs the io_context. Calls that handlers still hold then stay valid; their replies are
+/// dropped.
 ///
 /// Handlers have the forms that Dispatcher::on() accepts. With RPC-over-RDMA version one, calls and replies are short
 /// (RFC 8167 section 5.3): a call with chunks is answered by ERR_CHUNK, and so is a call whose reply exceeds the inline

@@ -46,7 +46,7 @@ class RPCRDMA_EXPORT RpcbindRegistration {
   RpcbindRegistration& operator=(const RpcbindRegistration&) = delete;
 
   /// Registers all of `entries`. Fails with one line of text if rpcbind does not answer or refuses an entry, for
-  /// example because another server is registered. If an entry fails, all entries of this object are removed.
+  /// example because another server is registered. If an entry fails, calls remove().
   RpcbindResult add(const std::vector<RpcbindEntry>& entries);
   /// As add(), but first removes existing entries of the same programs, versions and netids, such as the entries of a
   /// server that was killed.

@@ -66,7 +66,7 @@ class ServerCall {
   /// The event loop of the call's connection. May be called on any thread.
   boost::asio::io_context& context() const noexcept { return state_->call().context(); }
 
-  /// The transport's interface to the call: pool(), write_chunks(), reserve_bulk(), pull(). Called on the thread of
+  /// The transport's interface to the call, with functions such as reserve_bulk() and pull(). Called on the thread of
   /// context().
   transport::IncomingCall& transport() const noexcept { return state_->call(); }
   /// Registered memory for bulk data. Called on the thread of context().

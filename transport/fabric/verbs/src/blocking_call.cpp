@@ -26,7 +26,7 @@ struct BlockingCalls::Job {
   std::mutex mutex;
   UniqueFunction<void()> last;
   bool over = false;   // done() has run, or last() has been taken
-  bool ended = false;  // guarded by BlockingCalls::mutex_
+  bool ended = false;  // the thread is done with the job, and can be joined; guarded by BlockingCalls::mutex_
   std::thread thread;  // set and joined under BlockingCalls::mutex_
 };
 

@@ -143,7 +143,7 @@ error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const Se
   ibv_send_wr& send = **request;
   send.opcode = IBV_WR_SEND;
   if (options.solicited) send.send_flags |= IBV_SEND_SOLICITED;
-  // Without Send with Invalidate the peer invalidates the handle itself (RFC 8166 section 4.4.2).
+  // Without Send with Invalidate the peer invalidates the handle itself (RFC 8166 section 4.4.1).
   if (options.invalidate && core_->device->limits().send_with_invalidate) {
     send.opcode = IBV_WR_SEND_WITH_INV;
     send.invalidate_rkey = *options.invalidate;

@@ -85,7 +85,7 @@ void SendSide::append_probe() {
   append_nothing(Slot::Kind::probe);
 }
 
-// An empty RDMA Write is not checked against any region (InfiniBand Architecture C9-88, RFC 5040 section 5.2). When it
+// An empty RDMA Write is not checked against any region (InfiniBand Architecture C9-88, RFC 5041 section 5.2). When it
 // completes, all work before it is complete, except with Limits::overtaking.
 void SendSide::append_nothing(Slot::Kind kind) {
   const std::uint64_t number = tail_;

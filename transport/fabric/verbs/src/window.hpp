@@ -35,7 +35,7 @@ class VerbsWindow final : public Window {
   void conceal() noexcept { registration_.reset(); }
 
   void set_invalidating() noexcept { state_ = State::invalidating; }
-  /// To be called when either side has invalidated the window, or the connection has ended.
+  /// To be called when the peer has invalidated the window, or an invalidation by this side has completed.
   void set_idle() noexcept { state_ = State::idle; }
   /// Call it before the queue pair is destroyed: a window must not outlive its queue pair on the device.
   void release_device() noexcept;

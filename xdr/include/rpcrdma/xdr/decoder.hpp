@@ -29,7 +29,7 @@ class RPCRDMA_EXPORT MessageKeeper {
 class Source {
  public:
   /// Appends the next bytes of the message to its pieces, or lengthens the last piece. Returns false if the message has
-  /// no more bytes.
+  /// no more bytes, or if they cannot be obtained.
   virtual bool more() = 0;
   /// Requests to.size() bytes of the message, from `position` on. Returns a number n: the first n bytes arrive in
   /// pieces, now or later, and the other bytes are transferred directly to the end of `to`; arrived() waits for this
@@ -56,8 +56,8 @@ struct EligibleRange {
   std::uint32_t length = 0;    ///< bytes, without the pad
 };
 
-/// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. Used on one
-/// thread.
+/// Reads XDR. Never reads past the message; failure is sticky. Not movable: the stream for XDR routines holds its
+/// address. Used on one thread.
 class RPCRDMA_EXPORT Decoder {
  public:
   /// `message` must outlive this object and, unless `keeper` is given, the values decoded in place.

@@ -34,7 +34,7 @@ class Borrowing {
   ~Borrowing() = default;
 };
 
-/// Writes XDR. Failure is sticky. Not movable: XDR routines hold its address. Used on one thread.
+/// Writes XDR. Failure is sticky. Not movable: the stream for XDR routines holds its address. Used on one thread.
 class RPCRDMA_EXPORT Encoder {
  public:
   /// `out` has been started; it and `staging` must outlive this object. Without staging, eligible items in unregistered

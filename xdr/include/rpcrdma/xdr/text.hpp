@@ -39,7 +39,7 @@ struct text_data {
 };
 static_assert(std::is_trivial_v<text_data>);
 
-/// Encodes to an xdr::Encoder and decodes from an xdr::Decoder; fails on any other stream.
+/// Encodes to an xdr::Encoder, decodes from an xdr::Decoder, and frees in xdr_free(); fails on any other stream.
 extern "C" RPCRDMA_EXPORT bool_t xdr_text_data(XDR* xdrs, text_data* text);
 /// As xdr_text_data(), with an upper bound on the length, in both directions.
 extern "C" RPCRDMA_EXPORT bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);

@@ -21,7 +21,7 @@ struct Range {
 /// of the file. No range crosses a multiple of `stride`.
 class FileWalk {
  public:
-  /// next() returns the part from `start` to `expected_end` first; then `piece` bytes, twice as many, and so on up to
+  /// The ranges first cover the part from `start` to `expected_end`; then `piece` bytes, twice as many, and so on up to
   /// `stride`.
   FileWalk(std::uint64_t start, std::uint64_t expected_end, std::uint64_t stride, std::uint32_t piece) noexcept
       : at_(start), expected_end_(expected_end), stride_(stride), ahead_(piece) {}

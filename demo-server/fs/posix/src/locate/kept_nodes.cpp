@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: three indexes of one list.
-// Ownership: the list and the calls in progress share an object; the list has the last reference, so that no event loop
+// Operation: three indexes of one list of objects.
+// Ownership: a list and the calls that use an object share it. A list has the last reference, so that no event loop
 // closes a file.
 // Error handling: an object that cannot be kept is opened for each call.
 #include "kept_nodes.hpp"

@@ -17,8 +17,8 @@ class WriteBacks {
   using Clock = WriteBack::Clock;
 
   /// `verifier` is the write verifier that clients compare (RFC 1813 section 3.3.7); it must outlive this object. If
-  /// `max_files` files are in use, of() synchronizes and closes one of those that WriteBack::wrote() keeps open: the
-  /// one written longest ago.
+  /// `max_files` files are in use, of() for a further file synchronizes and closes one of those that WriteBack::wrote()
+  /// keeps open: the one written longest ago.
   WriteBacks(std::atomic<std::uint64_t>& verifier, std::size_t max_files) noexcept
       : verifier_(verifier), max_files_(max_files) {}
   ~WriteBacks();

@@ -6,8 +6,8 @@
 // frames of iWARP over TCP (RFC 5040, 5041, 5044) in a pcapng file, whatever the fabric is. A thread of the capture
 // writes the file.
 //
-// Memory. Each wrapped fabric has a ring of CaptureOptions::buffer bytes. A frame that does not fit is dropped and
-// counted: the data path never waits for the disk.
+// Memory. Each wrapped fabric has a ring of CaptureOptions::buffer bytes, and a second one once it has recorded a
+// rejected connection. A frame that does not fit is dropped and counted: the data path never waits for the disk.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -42,7 +42,7 @@ struct CaptureOptions {
   std::uint32_t snap = kWhole;                ///< bytes kept of each RDMA Read and Write; Sends are kept whole
   std::optional<AddressRange> peer{};         ///< captures connections with these peers only
   bool stopped = false;                       ///< true: captures nothing until start()
-  std::size_t buffer = std::size_t{4} << 20;  ///< bytes of the ring of each fabric; a power of two, at least 128 KiB
+  std::size_t buffer = std::size_t{4} << 20;  ///< bytes of each ring of a fabric; a power of two, at least 128 KiB
 };
 
 /// Why a text does not describe a capture, or why the capture cannot be started.

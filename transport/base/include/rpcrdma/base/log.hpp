@@ -24,7 +24,7 @@ class RPCRDMA_EXPORT LogSink {
   /// Writes one line. `line` has no newline and is valid during the call. May be called on any thread.
   virtual void write(LogLevel level, std::string_view line) noexcept = 0;
   /// Writes one line about a connection or a call. Unless overridden, it passes one text to write(): the text of
-  /// `subject`, a colon and `line`. May be called on any thread.
+  /// `subject`, a colon and `line`; only `line` if the text of `subject` is empty. May be called on any thread.
   virtual void write_about(LogLevel level, const LogSubject& subject, std::string_view line) noexcept;
 };
 

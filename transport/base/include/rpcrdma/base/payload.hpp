@@ -31,7 +31,8 @@ struct PayloadItem {
 struct Payload {
   boost::container::small_vector<PayloadPiece, 4> pieces;  ///< ascending by position, with gaps only at items
   boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position, unless they have kNoPosition
-  std::uint32_t length = 0;                                ///< bytes of the unreduced stream, item pads included
+  /// Bytes of the unreduced stream, item pads included. Items that have kNoPosition are not counted.
+  std::uint32_t length = 0;
 
   void clear() noexcept {
     pieces.clear();

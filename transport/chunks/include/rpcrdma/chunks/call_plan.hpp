@@ -20,7 +20,8 @@ struct PlanLimits {
   std::uint32_t version = wire::kVersion;       ///< RPC-over-RDMA version of the header
 };
 
-/// The input of the planner. It belongs to the caller, which does not change it until the call is over.
+/// The input of the planner. The memory that it refers to belongs to the caller, which does not change that memory
+/// until the call is over.
 struct CallShape {
   const Payload* payload = nullptr;
   /// The memory of each result that may arrive in a Write chunk.

@@ -169,10 +169,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t held_credits() const noexcept;
   /// False if the peer has announced that it does not accept reverse calls.
   bool peer_takes_reverse_calls() const noexcept;
-  /// True if the peer has announced that it accepts reverse calls with chunks.
+  /// True if the peer accepts reverse calls with chunks: it has announced that, or its own reverse calls show it.
   bool peer_takes_reverse_chunks() const noexcept;
   /// True if offer_smaller_receives() makes sense: memory is short, the state is ExchangeState::active, this side's
-  /// receives are larger than at first and are not being raised, and this offer has not been made yet.
+  /// receives are larger than at first and are not being raised, and no offer was made since their size last changed.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first. Requires
   /// may_offer_smaller_receives().
@@ -242,7 +242,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// The counters since the start. Still valid after the connection has ended.
   Traffic traffic() const noexcept;
   /// For the counters that the users of the connection update themselves: credits granted, long replies, discarded
-  /// messages, and waits for credits, resources or the bulk budget.
+  /// messages, and waits for credits, resources or bytes of a budget.
   Traffic& counted() noexcept { return traffic_; }
   /// The present time. Within a batch of completions, all calls return the time of the first call in the batch: a batch
   /// reads the clock once.

@@ -8,7 +8,7 @@ namespace rpcrdma::transport {
 /// Why a call failed in the transport. The condition is `reconnect` for connection_lost, unreachable and
 /// chunk_unreadable, `retry` for too_many_connections, and `give_up` for all others.
 enum class TransportError {
-  connection_lost = 1,   ///< the connection ended, and the call is not sent again
+  connection_lost = 1,   ///< the connection ended; a call that fails with this error is not sent again
   unreachable,           ///< the call was never sent, and there was no connection at its deadline
   peer_err_chunk,        ///< the peer answered with RDMA_ERROR, ERR_CHUNK (RFC 8166 section 4.5.2)
   peer_err_vers,         ///< the peer answered with RDMA_ERROR, ERR_VERS (section 4.5.1)

@@ -27,8 +27,8 @@ class ReceiveSlot final : public fabric::WorkContext {
   ReceiveBlock* block_;
 };
 
-/// Keeps a received message in its buffer until release(), which posts the buffer again. Move-only. Keeps the
-/// connection's memory alive, even after the connection is lost.
+/// Keeps a received message in its buffer until release(), which posts the receive again unless the connection has
+/// ended. Move-only. Keeps the connection's memory alive, even after the connection is lost.
 class ReceiveLease {
  public:
   ReceiveLease() noexcept = default;

@@ -252,8 +252,8 @@ class RPCRDMA_EXPORT QueuePair {
   virtual error_code post_receive(BufferRef buffer, WorkContext* context) = 0;
   /// A Send of at most Capabilities::max_message bytes. The buffers belong to the provider until the Send completes.
   virtual error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context) = 0;
-  /// RDMA Write to remote memory. Completes when the data is sent. The peer places the data before it delivers a later
-  /// Send. If the remote range wraps, iwarp and loopback fail with invalid_argument, and the connection stays.
+  /// RDMA Write to remote memory. May complete as soon as the data is sent. The peer places the data before it delivers
+  /// a later Send. If the remote range wraps, iwarp and loopback fail with invalid_argument, and the connection stays.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
   /// RDMA Read from remote memory. Completes when the data is in `sink`. Fails with invalid_argument as post_write()

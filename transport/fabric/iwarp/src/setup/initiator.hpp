@@ -9,7 +9,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// One attempt to set up a connection as MPA initiator (RFC 5044 section 7.1.2): TCP connect, Request, Reply.
+/// Sets up one connection as MPA initiator (RFC 5044 section 7.1.2): TCP connect, Request, Reply. With
+/// IwarpOptions::fall_back, it may do so a second time, without RFC 6581.
 class Initiator : public std::enable_shared_from_this<Initiator> {
  public:
   struct Outcome {

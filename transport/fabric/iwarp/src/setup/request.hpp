@@ -17,7 +17,7 @@ class Request final : public ConnectionRequest {
   const StartupFrame& frame() const noexcept { return frame_; }
   /// Passes the socket to the caller, which answers the Request on it.
   Fd take_socket() noexcept { return std::move(socket_); }
-  /// Sends a Reply with R=1 and closes the socket, unless take_socket() was called.
+  /// Sends a Reply that rejects the connection, and closes the socket, unless take_socket() was called.
   void reject(Octets private_data) noexcept;
 
  private:

@@ -104,7 +104,7 @@ class SendSide {
   std::uint64_t cursor_ = 0;     // the work request that is being cut into frames
   std::uint64_t submitted_ = 0;  // all work before this position may be sent
   std::uint32_t slots_ = 0;
-  Ring<std::uint64_t> reads_;           // Reads that await their Response
+  Ring<std::uint64_t> reads_;           // positions in works_ of the Reads that await their Response
   std::uint32_t unanswered_reads_ = 0;  // Reads that the user posted and the peer has not answered
   std::uint64_t read_waits_ = 0;
   std::uint32_t send_msn_ = kFirstMsn;

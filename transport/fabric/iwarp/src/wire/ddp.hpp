@@ -36,7 +36,7 @@ struct DdpHeader {
   std::uint8_t ddp_version = kDdpVersion;
   std::uint8_t rdmap_version = kRdmapVersion;
   std::uint8_t opcode = 0;   ///< four bits; see Opcode
-  std::uint32_t stag = 0;    ///< untagged: the STag to invalidate, if the opcode has one
+  std::uint32_t stag = 0;    ///< tagged: STag; untagged: the STag to invalidate, if the opcode has one
   std::uint64_t offset = 0;  ///< tagged: TO; untagged: MO, 32 bits
   std::uint32_t queue = 0;   ///< untagged: QN
   std::uint32_t msn = 0;     ///< untagged: MSN

@@ -93,7 +93,7 @@ inline constexpr std::chrono::milliseconds kResolveTry{200};
 /// An id bound to the device that leads to a peer at `address`; blocks.
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);
 
-/// The local or peer address of an id, with `port` in network byte order.
+/// The endpoint with `port`, given in network byte order, at `address`: the local or peer address of an rdma_cm_id.
 Endpoint to_endpoint(const sockaddr& address, std::uint16_t port) noexcept;
 
 }  // namespace rpcrdma::fabric::verbs

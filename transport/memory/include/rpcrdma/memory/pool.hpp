@@ -47,8 +47,7 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   BufferRef ref_;
 };
 
-/// Registers application memory, once, for use as bulk data. The memory belongs to the caller and must
-/// outlive the result.
+/// Registers application memory for use as bulk data. The memory belongs to the caller and must outlive the result.
 RPCRDMA_EXPORT Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
 
 /// The size of a pool.

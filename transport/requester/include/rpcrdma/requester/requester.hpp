@@ -58,7 +58,7 @@ class RPCRDMA_EXPORT Call {
   /// Counts this call each time that it is sent, and the time from submit() to the arrival of its reply. Must outlive
   /// the call. Null: the call is not counted.
   CallStatistics* statistics = nullptr;
-  /// The time at which the call fails with BaseError::deadline_exceeded.
+  /// The time at which the call fails with BaseError::deadline_exceeded or TransportError::unreachable.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 
  protected:
@@ -80,9 +80,9 @@ class RPCRDMA_EXPORT Requester {
  public:
   virtual ~Requester() = default;
 
-  /// Queues `call`, in order, and sends it as soon as there are a credit and a connection. After the loss of a
-  /// connection, a client sends its unanswered calls again with the same XID on the next connection, until their
-  /// deadline (BaseError::deadline_exceeded). done() never runs inside submit().
+  /// Queues `call`, in order, and sends it as soon as there are a connection, a credit, memory and room in the send
+  /// queue. After the loss of a connection, a client sends its unanswered calls again with the same XID on the next
+  /// connection, until their deadline (BaseError::deadline_exceeded). done() never runs inside submit().
   virtual void submit(Call& call) = 0;
   /// Ends `call` early: invalidates the memory that the call exposes, then runs done(BaseError::cancelled), but not
   /// inside this function. A call whose outcome is already known ends with that outcome. Does nothing if the call is

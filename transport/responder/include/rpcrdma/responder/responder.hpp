@@ -79,8 +79,8 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual void pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) = 0;
 
   /// Reads bytes of a long call, starting at `offset` of the message, into `destination`, registered memory that stays
-  /// valid until `handler` has run. The bytes must lie beyond ServerOptions::first_of_long_call. May be called any
-  /// number of times.
+  /// valid until `handler` has run. The bytes must lie beyond those that were pulled before delivery, which payload()
+  /// has. May be called any number of times.
   virtual void pull_rest(std::uint32_t /*offset*/, std::span<const BufferRef> /*destination*/, Handler handler) {
     handler(BaseError::invalid_argument);
   }

@@ -12,7 +12,8 @@ namespace rpcrdma::transport {
 
 /// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3), except calls of version
 /// two if there is a bulk budget. Make the service on the client's thread, before the client announces to the server
-/// that it accepts calls. While the service exists, the client connects again when its connection is lost.
+/// that it accepts calls. While the service exists, the client connects again when its connection is lost, until
+/// Client::close() is called.
 class RPCRDMA_EXPORT ReverseService {
  public:
   /// Passes the calls that the server sends to `client` on to `handler`. The service and `handler` must outlive the

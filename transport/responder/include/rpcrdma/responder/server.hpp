@@ -131,7 +131,8 @@ class RPCRDMA_EXPORT Server {
   virtual Counters counters() const noexcept = 0;
   /// The listeners in the order in which they have begun to listen, closed ones included. May be called on any thread.
   virtual std::vector<ListenerCounters> listeners() const = 0;
-  /// What worker `index` has done, with at most `most_connections` connections. Called on the thread of that worker.
+  /// What worker `index` has done; lists at most `most_connections` of its connections. Called on the thread of that
+  /// worker.
   virtual WorkerReport report(std::size_t index, std::size_t most_connections) const = 0;
 };
 

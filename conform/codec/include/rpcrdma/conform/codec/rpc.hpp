@@ -58,7 +58,7 @@ struct RpcReply {
 };
 
 RpcReply decode_reply(View message);
-/// Encodes a reply with a verifier of AUTH_NONE.
+/// Encodes a reply. The verifier of an accepted reply is AUTH_NONE; a denied one has none.
 Bytes encode(const RpcReply& reply);
 /// "SUCCESS", "PROG_MISMATCH 3..3", "denied: RPC_MISMATCH 2..2", ...
 std::string describe(const RpcReply& reply);

@@ -46,8 +46,8 @@ Checked<void> set_export_option(std::string_view word, ExportSpec& spec);
 /// a memory export without a name, and any other export without a directory or with a size.
 Checked<void> complete_export(ExportSpec& spec);
 
-/// Parses a number of bytes: digits, then optionally K, M, G or T (powers of 1024). Returns nothing for other text and
-/// for 0.
+/// Parses a number of bytes: digits, then optionally K, M, G or T (powers of 1024). Returns nothing for other text, for
+/// 0, and for 2^64 or more.
 std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -41,7 +41,7 @@ struct ConfigFile {
 };
 
 /// Reads and checks the whole file. Refused with `FILE: REASON` if it cannot be read, and with `FILE:LINE: REASON` if
-/// it is not TOML, or has an unknown key or a bad value.
+/// its content is wrong.
 Checked<ConfigFile> read_config(const std::filesystem::path& file);
 
 /// As read_config(), for the content of a file; `name` is FILE in the refusal.

@@ -33,8 +33,9 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Enters the sandbox, opens the exports, listens and, if the options say so, registers with rpcbind. A signal that
-  /// arrives afterwards takes full effect in run(). Refused if anything that the options request is not available.
+  /// Enters the sandbox, opens the exports, listens and, if the options say so, registers with rpcbind. Refused if one
+  /// of these steps fails; a part of the sandbox that is not available counts as a failure only in mode `strict`. If
+  /// SIGTERM or SIGINT arrives during the registration or later, run() completes the shutdown.
   Checked<void> start();
   /// The line that announces that the server is ready, without a line feed. Call it after start().
   std::string ready_line() const;

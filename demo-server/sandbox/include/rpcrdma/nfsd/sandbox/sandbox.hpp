@@ -38,9 +38,10 @@ struct SandboxNeeds {
 ///
 /// Capabilities: keeps those to act as callers, to access files, to exceed quotas for root, to lock memory and, if
 /// needed, to make device files and to bind ports below 1024; the process and its children never gain others. System
-/// calls: permits those that the server and its libraries make; all others fail with ENOSYS. Builds with a sanitizer
-/// filter no system calls. Network and files: uses Landlock, which needs Linux 6.7 for the network and Linux 5.19 for
-/// files. In mode `strict` Linux 5.19 suffices; before Linux 6.7 the network is then not restricted.
+/// calls: permits those that the server and its libraries make; all others fail with ENOSYS, except in mode `log`.
+/// Builds with a sanitizer filter no system calls. Network and files: uses Landlock, from Linux 6.7 on for the network
+/// and from Linux 5.19 on for files. In mode `strict` Linux 5.19 suffices; before Linux 6.7 the network is then not
+/// restricted.
 Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const Log& log);
 
 /// False in builds with a sanitizer.

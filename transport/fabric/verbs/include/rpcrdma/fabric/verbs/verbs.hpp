@@ -15,12 +15,12 @@ namespace verbs {
 class OpenDevices;
 }
 
-/// Options of a fabric. Limits are requests: the fabric's Capabilities contain the limits that apply.
+/// Options of a fabric. The device may allow less than `max_gather` and `max_inline`.
 struct VerbsOptions {
   /// True if the address is a peer's: then open() chooses the device that leads to the peer, even if the peer is
   /// another device of this host.
   bool towards = false;
-  std::uint32_t max_gather = 16;  ///< the most buffers in one Send or Write; the device may allow fewer
+  std::uint32_t max_gather = 16;  ///< the most buffers in one Send or Write
   std::uint32_t max_inline =
       256;  ///< the most bytes that are copied into the work request, so that the device does not fetch them
   std::uint32_t signal_interval = 16;  ///< at least one of this many consecutive work requests is signalled
