@@ -173,8 +173,8 @@ TEST_F(AskedClient, KeepsTheLimitThatIsPendingBehindLaterRequests) {
   EXPECT_TRUE(is_sent_inline(12000));
 }
 
-/// This client requests other sizes of receives from the server. Before an update, the server sends an empty request,
-/// here with a long time limit.
+/// A client that asks the server to change the size of the server's receives. The server waits an hour for the answers
+/// to its own requests: these tests are not about that time limit.
 class AskingClient : public AskedClient {
  protected:
   explicit AskingClient(const SidesOptions& options = patient()) : AskedClient(options) {}

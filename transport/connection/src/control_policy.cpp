@@ -79,7 +79,8 @@ bool Control::may_offer_smaller_receives() const noexcept {
 
 void Control::offer_smaller_receives() {
   offered_ = true;
-  connection_.log().debug("memory is short: telling the peer that receives of {} bytes suffice", first_size());
+  connection_.log().debug("memory is short: telling the peer that this side's receives may shrink to {} bytes",
+                          first_size());
   offer_due_ = true;
   pump();
 }

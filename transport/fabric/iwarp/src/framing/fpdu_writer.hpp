@@ -56,7 +56,7 @@ class FpduWriter {
  private:
   static constexpr std::size_t kMaxVectors = 512;
   static constexpr std::size_t kMaxOctets = 256u << 10;
-  static constexpr std::size_t kGlue = 128;  // the most bytes of header, `extra`, pad and CRC of one frame
+  static constexpr std::size_t kGlue = 128;  // at least the bytes of header, `extra`, pad and CRC of one frame
 
   void emit(Octets octets, bool covered) noexcept;
   void emit_marker() noexcept;

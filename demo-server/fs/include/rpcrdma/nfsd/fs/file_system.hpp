@@ -105,8 +105,8 @@ struct Limits {
 class PagedData;
 
 /// A tree of files. Several threads may call the methods concurrently. If blocking() returns true, the methods that
-/// stand for a procedure may block, but not NAME_at_once. Implementations check that each name is one component, and
-/// treat "." and ".." as RFC 1813 requires for the procedure.
+/// stand for a procedure may block; those whose name ends with _at_once never block. Implementations check that each
+/// name is one component, and treat "." and ".." as RFC 1813 requires for the procedure.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
