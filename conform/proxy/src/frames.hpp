@@ -36,7 +36,8 @@ struct Frame {
   std::optional<RpcMessage> rpc;  ///< fields of the RPC message, in the first frame of a call or reply
 };
 
-/// Offsets in an FPDU of fields of the DDP and RDMAP headers (RFC 5041 section 4), and sizes of headers and fields.
+/// Sizes of headers and fields, and the offsets of fields in an FPDU: those of DDP (RFC 5041 section 4) and the control
+/// field of RDMAP (RFC 5040 section 4.1).
 inline constexpr std::size_t kDdpControlOffset = 2, kRdmapControlOffset = 3, kStagOffset = 4, kQueueOffset = 8,
                              kMsnOffset = 12, kUntaggedSize = 18, kTaggedSize = 14, kLengthSize = 2, kCrcSize = 4;
 /// The largest frame: a ULPDU of 65535 bytes with its length, padding and CRC.

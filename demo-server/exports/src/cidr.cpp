@@ -45,7 +45,7 @@ std::optional<Cidr> Cidr::parse(std::string_view text) {
   boost::system::error_code bad;
   const ip::address base = ip::make_address(std::string(text.substr(0, slash)), bad);
   // Refuses an IPv6 zone, as a zone names an interface of this machine, not a range of addresses.
-  if (bad || (base.is_v6() && base.to_v6().scope_id() != 0)) return std::nullopt;
+  if (bad || text.find('%') != text.npos) return std::nullopt;
   const unsigned most = base.is_v4() ? 32 : 128;
   if (slash == text.npos) return make(base, most);
   const std::string_view digits = text.substr(slash + 1);

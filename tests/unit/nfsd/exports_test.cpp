@@ -109,8 +109,8 @@ TEST(Cidr, Contains) {
   EXPECT_FALSE(in("::/0", "10.0.0.1")) << "IPv6 addresses only";
   EXPECT_TRUE(in("::/0", "2001:db8::1"));
   EXPECT_EQ(Cidr::parse("10.0.0.1/32")->text(), "10.0.0.1");
-  for (const char* bad :
-       {"", "x", "1.2.3.4/", "1.2.3.4/33", "1.2.3.4/-1", "1.2.3.4/8x", "::/129", "::ffff:1.2.3.4/95", "fe80::1%lo"})
+  for (const char* bad : {"", "x", "1.2.3.4/", "1.2.3.4/33", "1.2.3.4/-1", "1.2.3.4/8x", "::/129", "::ffff:1.2.3.4/95",
+                          "fe80::1%lo", "fe80::1%nosuch", "fe80::%0/64"})
     EXPECT_FALSE(Cidr::parse(bad)) << bad;
 }
 

@@ -36,7 +36,7 @@ struct CopyOptions {
   std::size_t window = 8;    ///< pieces of one file in flight
   std::size_t buffers = 24;  ///< pieces of all files in flight
   std::size_t files = 16;    ///< files of a tree in flight
-  std::size_t walkers = 8;   ///< subdirectories of a tree copied at the same time as the rest of the tree
+  std::size_t walkers = 8;   ///< walks of subdirectories in flight, besides the walk that starts at the top
   /// Marks large files while they are copied, so that an interrupted copy can be resumed; resumes such copies. In a
   /// tree, skips a file whose copy has the same size and mtime and, in an upload, the same mode.
   bool resume = false;
