@@ -56,8 +56,8 @@ struct FabricState {
   std::vector<LoopbackExposure> exposures() const;
   /// The region that has the key of `buffer` and contains its memory; null if there is none.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
-  /// As region_of(); if that is null, any region that contains the memory of `buffer`, whose key may be that of another
-  /// fabric. Null if there is none.
+  /// As region_of(); if that is null, any region that contains the memory of `buffer`: the key of `buffer` may come
+  /// from another fabric. Null if there is none.
   const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 
