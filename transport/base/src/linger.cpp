@@ -8,8 +8,9 @@
 namespace rpcrdma {
 namespace {
 
-/// The maximum number of waits in one handler.
-constexpr unsigned kWaits = 4;
+/// The maximum number of waits in one handler, and the longest time that they may take together.
+constexpr unsigned kWaits = 16;
+constexpr Runner::Clock::duration kLongest = std::chrono::microseconds(400);
 /// A connection counts as the only active one when this many handlers in a row, before the present one, were its own.
 constexpr unsigned kAlone = 16;
 /// The maximum number of consecutive handlers that skip the wait after a wait that found nothing.
@@ -50,19 +51,21 @@ void Linger::begin() noexcept {
   service_.last = this;
   left_ = 0;
   if (service_.runner == nullptr || service_.in_a_row < kAlone) return;
-  if (skip_ > 0)
+  if (skip_ > 0) {
     --skip_;
-  else
+  } else {
     left_ = kWaits;
+    time_ = kLongest;
+  }
 }
 
 bool Linger::allowed() noexcept {
-  if (left_ == 0 || service_.runner == nullptr) return false;
+  if (left_ == 0 || time_ < Runner::kLongestLinger || service_.runner == nullptr) return false;
   --left_;
   return true;
 }
 
-bool Linger::spin(bool (*poll)(void*), void* object) { return service_.runner->linger(poll, object); }
+bool Linger::spin(bool (*poll)(void*), void* object) { return service_.runner->linger(poll, object, time_); }
 
 bool Linger::settle(bool found) noexcept {
   if (!found) left_ = 0;

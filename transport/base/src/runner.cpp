@@ -14,8 +14,6 @@ namespace {
 constexpr unsigned kProbe = 16;
 /// Polls between two yields.
 constexpr unsigned kPollsPerYield = 4;
-/// The longest wait within a handler: no other handler runs meanwhile.
-constexpr std::chrono::microseconds kLongestLinger{100};
 
 }  // namespace
 
@@ -56,17 +54,22 @@ std::size_t Runner::poll() {
     const Running running(*this);
     return context_.poll_one();
   };
-  return spin(poll_once, Clock::duration::max());
+  Clock::duration left = Clock::duration::max();
+  return spin(poll_once, left);
 }
 
-bool Runner::linger(bool (*look)(void*), void* object) {
+bool Runner::linger(bool (*look)(void*), void* object, Clock::duration& left) {
   if (!running_) return false;
-  return spin([&]() -> std::size_t { return look(object) ? 1 : 0; }, kLongestLinger) != 0;
+  Clock::duration rest = kLongestLinger;
+  const bool found = spin([&]() -> std::size_t { return look(object) ? 1 : 0; }, rest) != 0;
+  left -= kLongestLinger - rest;
+  return found;
 }
 
 /// In the window, yields before the first poll and after every kPollsPerYield polls: the peer may wait for this CPU.
+/// Takes the time of the polls from `left`, which limits the window.
 template <typename Poll>
-std::size_t Runner::spin(Poll look, Clock::duration most) {
+std::size_t Runner::spin(Poll look, Clock::duration& left) {
   if (!yields_first() || ++turns_ % kProbe == 0) {
     if (const std::size_t done = look(); done != 0) {
       yields_paid_ = 0;
@@ -75,7 +78,7 @@ std::size_t Runner::spin(Poll look, Clock::duration most) {
   }
   if (context_.stopped()) return 0;
   const Clock::time_point start = Clock::now();
-  const Clock::duration window = std::min<Clock::duration>(policy_.window(start), most);
+  const Clock::duration window = std::min<Clock::duration>(policy_.window(start), left);
   if (window <= Clock::duration::zero()) {
     yields_paid_ = 0;
     return 0;
@@ -85,10 +88,12 @@ std::size_t Runner::spin(Poll look, Clock::duration most) {
   for (unsigned turn = 0; now - start < window; ++turn) {
     if (turn % kPollsPerYield == 0) {
       std::this_thread::yield();
-      const Clock::time_point back = Clock::now();
-      if (back - now >= WaitPolicy::kDisplaced) {
-        policy_.displaced(back, back - now);
+      const Clock::duration away = Clock::now() - now;
+      now += away;
+      if (away >= WaitPolicy::kDisplaced) {
+        policy_.displaced(now, away);
         yields_paid_ = 0;
+        left -= now - start;
         return look();
       }
     }
@@ -97,12 +102,14 @@ std::size_t Runner::spin(Poll look, Clock::duration most) {
     if (done != 0) {
       policy_.found();
       count(found_);
+      left -= now - start;
       return done;
     }
     if (context_.stopped()) return 0;
     now = Clock::now();
   }
   policy_.missed(now - start);
+  left -= now - start;
   return 0;
 }
 

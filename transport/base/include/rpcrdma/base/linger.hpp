@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <type_traits>
 
 #include "rpcrdma/base/export.hpp"
@@ -14,7 +15,7 @@ class Runner;
 /// that the connection is readable, and one that nothing is left to read.
 ///
 /// No other handler of the io_context runs during the wait. Therefore a connection waits only while no other connection
-/// is active, at most a few times per handler, and less often if its waits find no messages. A Runner must run the
+/// is active, for a limited time per handler, and less often if its waits find no messages. A Runner must run the
 /// io_context, and its WaitPolicy must allow it to poll.
 ///
 /// Belongs to one connection. Used by the thread that runs the io_context.
@@ -45,9 +46,10 @@ class RPCRDMA_EXPORT Linger {
   static void detach(boost::asio::io_context& context, const Runner& runner) noexcept;
 
   Service& service_;
-  unsigned left_ = 0;  // waits that the current handler may still make
-  unsigned rest_ = 0;  // handlers that skip waiting after a wait that found nothing
-  unsigned skip_ = 0;  // handlers that still have to skip waiting
+  unsigned left_ = 0;                           // waits that the current handler may still make
+  std::chrono::steady_clock::duration time_{};  // the time that these waits may still take together
+  unsigned rest_ = 0;                           // handlers that skip waiting after a wait that found nothing
+  unsigned skip_ = 0;                           // handlers that still have to skip waiting
 };
 
 }  // namespace rpcrdma

@@ -60,13 +60,16 @@ class RPCRDMA_EXPORT Runner {
   std::size_t poll();
   std::size_t block();
   template <typename Poll>
-  std::size_t spin(Poll poll, Clock::duration most);
+  std::size_t spin(Poll poll, Clock::duration& left);
 
   friend Linger;
   class Running;
-  /// Calls `poll(object)` for a short time, until it returns true; never blocks. Returns whether `poll` returned true.
-  /// Outside the handlers that this object runs, returns false at once.
-  bool linger(bool (*poll)(void*), void* object);
+  /// The longest time of one linger().
+  static constexpr Clock::duration kLongestLinger = std::chrono::microseconds(100);
+  /// Calls `poll(object)` until it returns true, at most for kLongestLinger; never blocks. Subtracts the time that this
+  /// takes from `left`. Returns whether `poll` returned true. Outside the handlers that this object runs, returns false
+  /// at once.
+  bool linger(bool (*poll)(void*), void* object, Clock::duration& left);
 
   boost::asio::io_context& context_;
   WaitPolicy policy_;
