@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. SIGCHLD wakes the io_context, and the process is then reaped.
+// Operation. SIGCHLD wakes the io_context, which then asks whether the process has ended. An ended process stays a
+// zombie until the object is destroyed, so that no other process can get its id, which is also the id of its group.
 // Ownership. The object owns the process group.
 // Errors. The constructor throws if the command cannot be started.
 #include "process.hpp"
@@ -7,6 +8,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,30 +91,30 @@ Process::Process(boost::asio::io_context& context, const std::vector<std::string
     : children_(context, SIGCHLD) {
   pid_ = Spawning(output).start(command, environment_with(added));
   watch();
-  reap(WNOHANG);
+  look();
 }
 
 Process::~Process() {
   children_.cancel();
   kill(-pid_, SIGKILL);
-  if (!ended_) reap(0);
+  waitpid(pid_, nullptr, 0);
 }
 
 void Process::watch() {
   children_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& failed, int) {
     if (failed || alive.expired()) return;
-    reap(WNOHANG);
+    look();
     if (!ended_) watch();
   });
 }
 
-void Process::reap(int options) {
-  int status = 0;
+void Process::look() {
+  siginfo_t info{};
   rusage usage{};
-  if (ended_ || wait4(pid_, &status, options, &usage) != pid_) return;
+  // waitid(2): only the system call itself reports the usage.
+  if (syscall(SYS_waitid, P_PID, pid_, &info, WEXITED | WNOHANG | WNOWAIT, &usage) != 0 || info.si_pid != pid_) return;
   ended_ = true;
-  if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
-  if (WIFSIGNALED(status)) signal_ = WTERMSIG(status);
+  (info.si_code == CLD_EXITED ? status_ : signal_) = info.si_status;
   memory_ = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 

@@ -37,7 +37,7 @@ class Process {
 
  private:
   void watch();
-  void reap(int options);
+  void look();
 
   boost::asio::signal_set children_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // expires with this object

@@ -47,7 +47,7 @@ TEST(ReceiveBudget, LeavesSomethingForTheNext) {
 }
 
 TEST(TransportErrors, HaveMessagesAndConditions) {
-  for (int i = 1; i <= 10; ++i)
+  for (int i = 1; i <= 11; ++i)
     EXPECT_NE(make_error_code(static_cast<TransportError>(i)).message(), "unknown transport error") << i;
   EXPECT_EQ(make_error_code(TransportError::connection_lost), Condition::reconnect);
   EXPECT_EQ(make_error_code(TransportError::peer_err_chunk), Condition::give_up);
