@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <system_error>
+#include <exception>
 #include <thread>
 
 #include "error.hpp"
@@ -58,10 +58,10 @@ bool BlockingCalls::begin(const std::shared_ptr<Job>& job) {
   join_ended();
   if (shut_down_) return false;
   const SignalsHeld held;
+  jobs_.push_back(job);
   try {
-    jobs_.push_back(job);
     job->thread = std::thread([this, job] { work(*job); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // std::system_error, or out of memory
     jobs_.pop_back();
     return false;
   }
