@@ -370,6 +370,25 @@ TEST_F(RequesterTest, SilentServer) {
   }
 }
 
+// A server does not answer a cancelled call, which holds the only credit: a call without a deadline is sent on a new
+// connection.
+TEST_F(RequesterTest, ACancelledCallDoesNotHoldTheOnlyCreditForEver) {
+  transport::ClientOptions options;
+  options.silence = std::chrono::milliseconds(20);
+  start(options);
+  ShapedCall& cancelled = submit();
+  next_call();
+  const int before = peer.connections();
+  client->requester().cancel(cancelled);
+  ShapedCall& call = submit();
+  ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
+  EXPECT_EQ(peer.connections() - before, 1);
+  EXPECT_EQ(cancelled.status, BaseError::cancelled);
+  answer(next_call().header);
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_FALSE(call.status);
+}
+
 TEST_F(RequesterTest, UnreachableUntilTheDeadline) {
   start();
   client = transport::Client::make(*client_fabric, pool, {boost::asio::ip::make_address("127.0.0.1"), 9}, {}, {});

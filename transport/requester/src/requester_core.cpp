@@ -55,7 +55,7 @@ void RequesterCore::cancel(Call& call) {
       return fail_later(call, BaseError::cancelled);
     case CallAccess::State::on_wire:
       gave_up_at_ = std::chrono::steady_clock::now();
-      if (setup_.patience.count() != 0) arm(gave_up_at_ + setup_.patience);
+      arm(gave_up_at_ + (setup_.patience.count() != 0 ? setup_.patience : setup_.silence));  // for break_if_stuck()
       return static_cast<CallSlot*>(CallAccess::slot(call))->give_up(BaseError::cancelled);
     default: return;
   }

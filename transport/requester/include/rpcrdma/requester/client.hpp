@@ -47,7 +47,8 @@ struct ClientOptions {
   std::chrono::milliseconds first_backoff{50};
   std::chrono::milliseconds last_backoff{5000};  ///< bound of the wait
   /// If a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
-  /// re-established: the server may have vanished without closing the connection.
+  /// re-established: the server may have vanished without closing the connection. The same happens this long after a
+  /// call was cancelled if calls that were cancelled, or passed their deadlines, hold all credits.
   std::chrono::milliseconds silence{10000};
   /// A call that is cancelled or past its deadline waits at most this long for the server to stop using the memory of
   /// the call (a transfer in progress, a Send not accepted). Then the connection is aborted, which frees the memory at
