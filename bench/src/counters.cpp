@@ -54,6 +54,7 @@ void count_in_kernel(const Contender& one, std::chrono::milliseconds budget, std
     const std::array before{sides[0].count(), sides[1].count()};
     const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
     const std::array after{sides[0].count(), sides[1].count()};
+    if (!outcome || outcome->operations == 0) return;
     if (outcome->operations < kEnough && budget <= kLongest) continue;
     for (std::size_t i = 0; i < 2; ++i) {
       if (after[i] && before[i])

@@ -21,7 +21,7 @@ class TransportCategory final : public boost::system::error_category {
       case TransportError::call_too_long: return "call is too long";
       case TransportError::chunk_unreadable: return "peer's Read chunk could not be read";
       case TransportError::too_many_connections: return "too many connections";
-      case TransportError::reverse_disabled: return "peer has not enabled reverse calls";
+      case TransportError::reverse_disabled: return "reverse calls are not enabled on this connection";
       case TransportError::no_characteristics: return "connection does not exchange transport characteristics";
     }
     return "unknown transport error";

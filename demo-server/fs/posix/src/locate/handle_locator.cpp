@@ -161,9 +161,8 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
     places = make_place_locator(root, file, max_places, log);
     if (places == nullptr) return nullptr;
     log.debug(
-        "{}: the places (directory and name) of files are remembered as well, because kernel file handles do not "
-        "suffice "
-        "for an export that shows only a part of its file system",
+        "{}: the places (directory and name) of files are remembered as well, because kernel file handles do "
+        "not suffice for an export that shows only a part of its file system",
         file.string());
   }
   auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));

@@ -236,7 +236,9 @@ class PlaceStore::Database {
     if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
       return failure;
     // This state must reach the disk before later changes, which are not synchronized.
-    if (const int failure = set_state(std::string(kClosed) + boot_id()); failure != 0) return failure;
+    const std::string id = boot_id();
+    if (const int failure = set_state(std::string(kClosed) + (id.empty() ? "unknown" : id)); failure != 0)
+      return failure;
     in_use_ = is_file_;
     return mdb_env_set_flags(environment_, MDB_NOSYNC, 1);
   }
@@ -379,8 +381,7 @@ void PlaceStore::set_aside(const char* why) {
   std::filesystem::rename(file_, aside, ignored);
   log_.warn(
       "{}: {}; renaming it to {}. File handles of the export that used this file may be stale until clients look up "
-      "the "
-      "files again",
+      "the files again",
       file_.string(), why, aside);
 }
 
