@@ -2,6 +2,7 @@
 // Properties that only exports of directories have, such as handles that survive a restart, and files that local
 // programs change.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -311,6 +312,22 @@ TEST_P(Posix, DescriptorsAreBounded) {
   EXPECT_LE(open_descriptors(), before + bounds.max_descriptors + 700 + 2);
   fs_.reset();
   EXPECT_LE(open_descriptors(), before);
+}
+
+// A descriptor is missing after the object was made. The client repeats the request, which must not find the object.
+TEST_P(Posix, AnObjectThatCannotBeOpenedIsRemovedAgain) {
+  mkdir(root_, "before");
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const Fd lowest_free(::dup(STDERR_FILENO));
+  const rlimit none{static_cast<rlim_t>(lowest_free.get()) + 1, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const NodeResult directory = fs_->make_directory(caller_, root_, "directory", {});
+  const NodeResult symlink = fs_->make_symlink(caller_, root_, "symlink", "target", {});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_NE(directory.status, Status::ok);
+  EXPECT_NE(symlink.status, Status::ok);
+  EXPECT_EQ(list(root_, 10), (std::multiset<std::string>{".", "..", "before"}));
 }
 
 // The removals run concurrently, so each of the last two may still find the name that the other one removes.

@@ -56,6 +56,13 @@ int keep(int fd, const Verifier& verifier) noexcept {
   return 0;
 }
 
+/// Removes an object that was made as `name` by a request that fails afterwards.
+void undo(int directory, std::string_view name) {
+  const std::string text(name);
+  act_as_server();
+  if (::unlinkat(directory, text.c_str(), 0) != 0 && errno == EISDIR) ::unlinkat(directory, text.c_str(), AT_REMOVEDIR);
+}
+
 bool has_no_unnamed_files(int error) noexcept { return error == EOPNOTSUPP || error == EISDIR || error == EINVAL; }
 
 }  // namespace
@@ -73,22 +80,22 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& cal
 }
 
 /// Completes the object in `unsettled`, which a system call has made as `name` with its owner and mode. Removes it
-/// again if complete_new() fails. If an fsync of the directory also writes the object, leaves `unsettled` empty.
+/// again if that fails. If an fsync of the directory also writes the object, leaves `unsettled` empty.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
                                                              std::string_view name, const SetAttributes& attributes,
                                                              bool exclusive, Unsettled& unsettled) const {
   const auto stat = stat_fd(unsettled.fd.get());
-  if (!stat) return stat.error();
+  if (!stat) {
+    undo(directory.fd.get(), name);
+    return stat.error();
+  }
   Node node{std::move(unsettled.fd), *stat};
   SetAttributes rest = attributes;
   rest.mode.reset();
   // Only root may choose owner and group; they are ignored in requests of other callers.
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
   auto made = complete_new(caller, directory, name, node, rest);
-  if (!made) {
-    act_as_server();
-    ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(*stat) ? AT_REMOVEDIR : 0);
-  }
+  if (!made) undo(directory.fd.get(), name);
   // Unless the journal is known to commit in order, the name may reach the disk before the object.
   if (exclusive || changes_anything(rest) || !commits_in_order_)
     unsettled = {std::move(node.fd), stat->attributes.type, unsettled.for_data, *stat};
@@ -111,7 +118,10 @@ NodeResult PosixFileSystem::make_entry(const Caller& caller, const NodeKey& key,
     const int error = as_caller(caller, [&] { return make(directory.fd.get(), std::string(name).c_str()); });
     if (error != 0) return status_of(error);
     auto fd = open_component(directory.fd.get(), name);
-    if (!fd) return fd.error();
+    if (!fd) {
+      undo(directory.fd.get(), name);
+      return fd.error();
+    }
     unsettled.fd = std::move(*fd);
     return fill(result, finish_new(caller, directory, name, wanted, false, unsettled));
   });
