@@ -42,10 +42,14 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
   std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
   bool marked = regular && (there->mode & kUnfinished) != 0;
   std::uint64_t size = there->size;
+  const auto fail = [&](error_code why, bool is_kept) {
+    if (marked) leave_behind(shared_, to, source, mode, is_kept);
+    return why;
+  };
   while (true) {
     if (start == 0 && size != 0) {
       const Result<void> done = cut(to, 0);
-      if (!done) co_return done.error();
+      if (!done) co_return fail(done.error(), true);
     }
     if (shared_.options.resume && source.size > shared_.options.stride && regular)
       marked = set_attributes(to, mark_of(source, mode)).has_value() || marked;
@@ -53,15 +57,17 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
     const Result<void> copied = co_await download(from.handle, source.size, to, start);
     if (!copied) {
       const Result<void> kept = co_await written(shared_, to, source.size);
-      if (marked) leave_behind(shared_, to, source, mode, kept.has_value());
-      co_return copied.error();
+      co_return fail(copied.error(), kept.has_value());
     }
     const Result<Attributes> got = local_attributes(to);
-    if (!got) co_return got.error();
+    if (!got) co_return fail(got.error(), true);
     // Checks the source again only if the copy has another size or was resumed.
     if (!regular || (start == 0 && got->size == source.size)) break;
     const Result<Attributes> now = co_await shared_.client.getattr(from.handle);
-    if (!now) co_return now.error();
+    if (!now) {
+      const Result<void> kept = co_await written(shared_, to, source.size);
+      co_return fail(now.error(), kept.has_value());
+    }
     if (start != 0 && !is_same(source, *now)) {
       shared_.observer.on_found(now->size);
       source = *now;
@@ -72,17 +78,16 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
     }
     if (now->size < source.size && now->size < got->size) {
       const Result<void> done = cut(to, now->size);
-      if (!done) co_return done.error();
+      if (!done) co_return fail(done.error(), true);
     }
     break;
   }
   const Result<void> kept = co_await written(shared_, to, source.size);
-  if (!kept) {
-    if (marked) leave_behind(shared_, to, source, mode, false);
-    co_return kept.error();
-  }
+  if (!kept) co_return fail(kept.error(), false);
   if (marked && !final.mode) final.mode = mode;
-  co_return set_attributes(to, final);
+  const Result<void> done = set_attributes(to, final);
+  if (!done) co_return fail(done.error(), true);
+  co_return done;
 }
 
 }  // namespace rpcrdma::nfs

@@ -50,27 +50,28 @@ Task<void> Copier::upload_file(const Fd& from, Attributes source, Node to, SetAt
   const std::uint32_t mode = unmarked_mode(source, there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, there, shared_.options.stride) : 0;
   std::uint64_t longest = there.size;
+  const auto fail = [&](error_code why) -> Task<void> {
+    if (marked) co_await leave(shared_, to.handle, source, mode, why);
+    co_return why;
+  };
   while (true) {
     if (start == 0 && longest != 0) {
       const Result<void> cut = co_await shared_.client.setattr(to.handle, SetAttributes{.size = 0});
-      if (!cut) co_return cut.error();
+      if (!cut) co_return co_await fail(cut.error());
       longest = 0;
     }
     if (shared_.options.resume && source.size > shared_.options.stride && there.type == FileType::regular) {
       const SetAttributes mark = mark_of(source, mode);
       const Result<void> set = co_await shared_.client.setattr(to.handle, mark);
-      if (!set && !is_file_error(set.error())) co_return set.error();
+      if (!set && !is_file_error(set.error())) co_return co_await fail(set.error());
       marked = marked || set.has_value();
     }
     shared_.observer.on_kept(start);
     const Result<void> copied = co_await upload(from, source.size, to.handle, start);
-    if (!copied) {
-      if (marked) co_await leave(shared_, to.handle, source, mode, copied.error());
-      co_return copied.error();
-    }
+    if (!copied) co_return co_await fail(copied.error());
     longest = std::max(longest, source.size);
     const Result<Attributes> now = local_attributes(from);
-    if (!now) co_return now.error();
+    if (!now) co_return co_await fail(now.error());
     if (now->size < longest) final.size = now->size;
     if (start == 0 || is_same(source, *now)) break;
     shared_.observer.on_found(now->size);
@@ -81,7 +82,9 @@ Task<void> Copier::upload_file(const Fd& from, Attributes source, Node to, SetAt
   if (marked && !final.mode) final.mode = mode;
   if (!marked && final.mode == there.mode) final.mode.reset();
   if (!final.mode && !final.size && !final.atime && !final.mtime) co_return Result<void>();
-  co_return co_await shared_.client.setattr(to.handle, final);
+  const Result<void> done = co_await shared_.client.setattr(to.handle, final);
+  if (!done) co_return co_await fail(done.error());
+  co_return done;
 }
 
 }  // namespace rpcrdma::nfs

@@ -101,6 +101,11 @@ class Resume : public testing::Test {
     server_.on<nfs3::Setattr>([this](const SETATTR3args& args) {
       const sattr3& set = args.new_attributes;
       ++setattrs_;
+      if (set.mode.set_it && (set.mode.set_mode3_u.mode & 01000) == 0 && fails_at_the_end_) {
+        SETATTR3res refused{};
+        refused.status = NFS3ERR_IO;
+        return refused;
+      }
       if (set.mode.set_it && (set.mode.set_mode3_u.mode & 01000) != 0 && on_restart_)
         std::exchange(on_restart_, nullptr)();
       if (set.size.set_it) stored_.resize(set.size.set_size3_u.size);
@@ -144,6 +149,10 @@ class Resume : public testing::Test {
     });
     server_.on<nfs3::Getattr>([this](const GETATTR3args&) {
       GETATTR3res result{};
+      if (!uploading_ && fails_at_the_end_) {
+        result.status = NFS3ERR_IO;
+        return result;
+      }
       fattr3& a = result.GETATTR3res_u.resok.obj_attributes;
       a.type = NF3REG;
       if (uploading_) {
@@ -229,6 +238,7 @@ class Resume : public testing::Test {
   std::string stored_;
   Attributes there_;
   std::vector<std::uint64_t> uncommitted_;  // for each unstable WRITE since the last COMMIT, the number of its stride
+  bool fails_at_the_end_ = false;
   std::uint64_t breaks_at_ = UINT64_MAX;
   std::function<void()> in_between_;  // runs once, in the next READ or WRITE
   std::function<void()> on_restart_;  // runs once: when an upload marks its target, or in a GETATTR of a download
@@ -355,6 +365,25 @@ TEST_F(Resume, AnErrorBeforeTheFirstStrideRestoresTheMode) {
   EXPECT_FALSE(download(true));
   EXPECT_EQ(local_attributes(target(), false)->mode, 01444u);
   EXPECT_EQ(tally_.unfinished, 1);
+}
+
+// All data has been copied, but a request after that fails. A download asks for the attributes again if it was resumed.
+TEST_F(Resume, AFailureAfterTheDataIsReportedAsUnfinished) {
+  fails_at_the_end_ = true;
+  EXPECT_FALSE(upload(true));
+  EXPECT_EQ(there_.mode & 01000u, 01000u);
+  EXPECT_EQ(tally_.unfinished, 1);
+  breaks_at_ = 2 * kStride + kPiece;
+  EXPECT_FALSE(download(true));
+  breaks_at_ = UINT64_MAX;
+  EXPECT_FALSE(download(true));
+  EXPECT_EQ(tally_.kept, 2 * kStride);
+  EXPECT_EQ(local_attributes(target(), false)->mode & 01000u, 01000u);
+  EXPECT_EQ(tally_.unfinished, 1);
+  fails_at_the_end_ = false;
+  EXPECT_TRUE(upload(true));
+  EXPECT_TRUE(download(true));
+  EXPECT_TRUE(local() == content_);
 }
 
 TEST_F(Resume, AnUnfinishedFileIsWriteProtectedAndCanBeResumed) {
