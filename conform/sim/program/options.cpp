@@ -55,7 +55,7 @@ std::optional<HuntOptions> parse_options(int argc, const char* const* argv, int&
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("--liveness", options.liveness,
-               "Only faults of the network and of processes, which end; every operation must then succeed");
+               "Only faults of the network, of processes and of devices, which end; every operation must then succeed");
   app.add_option("--failures", options.failures, "Stop after this many seeds have failed")
       ->type_name("COUNT")
       ->check(CLI::PositiveNumber)

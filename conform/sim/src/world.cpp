@@ -68,7 +68,8 @@ template <class Done>
 bool World::run_until(Done done, std::string_view what) {
   while (!trace_.failed() && !done()) {
     const bool moved = step();
-    trace_.require(moved && !stalled_, invariant::kAlive, "{}: no event is pending", what);
+    trace_.require(!stalled_, invariant::kAlive, "{}: has not happened within the limit of simulated time", what);
+    trace_.require(moved, invariant::kAlive, "{}: no event is pending", what);
     trace_.require(trace_.step() < kMostSteps, invariant::kAlive, "{}: has not happened after {} steps", what,
                    kMostSteps);
   }
