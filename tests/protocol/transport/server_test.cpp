@@ -228,9 +228,12 @@ TEST(Server, GivesIdleMemoryBack) {
     calls.push_back(sides.make(shape));
     sides.client->requester().submit(*calls.back());
   }
-  ASSERT_TRUE(sides.wait([&] { return std::ranges::all_of(calls, [](auto& call) { return call->times_done == 1; }); }));
   const auto registered = [&] { return sides.server_pool.counters().registered_octets; };
-  const std::size_t most = registered();
+  std::size_t most = 0;  // on a slow machine the memory may be given back before the last call is over
+  ASSERT_TRUE(sides.wait([&] {
+    most = std::max(most, registered());
+    return std::ranges::all_of(calls, [](auto& call) { return call->times_done == 1; });
+  }));
   EXPECT_GE(most, 4u << 20);
   ASSERT_TRUE(sides.wait([&] { return registered() <= most / 4; }));
   EXPECT_TRUE(sides.client->connected());
