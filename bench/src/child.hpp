@@ -12,10 +12,12 @@ namespace rpcrdma::bench {
 /// Values that a server publishes to its parent, in memory that both share.
 struct Board {
   tally::Counts counts;
-  fabric::Counters fabric;            ///< the counters when last published
-  std::uint64_t receive_bytes = 0;    ///< registered for receives, when last published
-  std::uint32_t connections = 0;      ///< open, when last published
-  std::uint16_t statistics_port = 0;  ///< port of its statistics by HTTP; set when it is ready
+  fabric::Counters fabric;          ///< the counters when last published
+  std::uint64_t receive_bytes = 0;  ///< registered for receives, when last published
+  std::uint32_t connections = 0;    ///< open, when last published
+  /// The port at which the server reports its statistics by HTTP. A server with statistics sets it before it calls
+  /// Child::Ready. 0 for other servers.
+  std::uint16_t statistics_port = 0;
 };
 
 /// A server in a process of its own, forked before this process has threads. The destructor kills it; so does the

@@ -40,12 +40,13 @@ Cost cost_of(const Totals& before, const Totals& after, std::uint64_t operations
   return out;
 }
 
-/// With this many operations, the cost of the run itself and of reading the usage is negligible.
+/// The number of operations that a run should make for a count of its costs. The costs of starting the run and of
+/// reading the counters are then negligible.
 constexpr std::uint64_t kEnough = 500;
 constexpr std::chrono::seconds kLongest{10};
 
-/// Runs `one` again, and sets Cost::kernel_calls of each side that can be counted. Does nothing if the client cannot be
-/// counted.
+/// Runs `one` again while the kernel counts the system calls of its client and server processes. Sets
+/// Cost::kernel_calls of each side for which the kernel gives a count. Does nothing if it gives none for the client.
 void count_in_kernel(const Contender& one, std::chrono::milliseconds budget, std::array<Cost, 2>& costs) {
   const Usage usage = one.subject->usage();
   const std::array<KernelCalls, 2> sides{KernelCalls(usage.client.process), KernelCalls(usage.server.process)};

@@ -16,10 +16,10 @@ struct Cost {
   std::string side;
   double processor_us;    ///< microseconds of processor time, in the process and in the kernel on its behalf
   double processor_s_gb;  ///< seconds of processor time for 10^9 bytes of bulk data
-  double kernel_calls;    ///< system calls as counted by the kernel
+  double kernel_calls;    ///< all system calls, as counted by the kernel in a separate run
   double allocations;
   double copied;
-  double system_calls;
+  double system_calls;  ///< the system calls that the counters in the process see, such as `sends` and `waits`
   double sends;
   double receives;
   double empty_receives;
@@ -30,9 +30,10 @@ struct Cost {
   double batches;
 };
 
-/// Counts the costs in a new run of a contender that has run before. If the machine permits it, the kernel counts the
-/// system calls in one more run. A run that makes too few operations is repeated with twice the budget, until the
-/// budget exceeds 10 s. Returns nothing if the run that counts the costs makes no operation.
+/// Returns the costs of a contender that has run before. Makes a run in which the processes count their own costs. If
+/// the machine permits it, makes another run in which the kernel counts the system calls. `budget` is the time for a
+/// run. While a run makes too few operations and its budget is at most 10 s, the function repeats the run with twice
+/// the budget. Returns nothing if a run in which the processes count makes no operation.
 std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
 void print_table(const std::vector<Cost>& costs);
 void print_json(const Cost& cost);

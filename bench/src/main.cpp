@@ -180,8 +180,9 @@ std::unique_ptr<Subject> make(Who who, const Setting& setting, Placement placeme
   return nullptr;
 }
 
-/// Makes all subjects that the plan needs before anything is measured: a server forked later would inherit a client's
-/// connections. Removes from the plan what cannot run here, and prints the missing subjects unless `silent`.
+/// Makes the subjects that the plan needs. Call it before the first measurement, because a server that is forked later
+/// would inherit the connections of clients. Removes from the plan the comparisons and peers whose subjects cannot run
+/// on this host or with these options. Prints these subjects unless `silent`.
 Subjects subjects_for(std::vector<Comparison>& plan, const Setting& setting, const Options& options, bool silent) {
   const Placement placement = parse_placement(options.placement);
   std::set<Who> needed;
@@ -227,8 +228,9 @@ void run_alone(const Options& options, const Setting& setting) {
   }
 }
 
-/// One run of the whole plan. With --json, prints its rows and costs; without, prints them as tables if it is the only
-/// run.
+/// Runs all comparisons of the plan once, and returns the rows. With --json, prints each row as soon as it has been
+/// measured. Otherwise, if the program runs the plan only once, prints all rows as a table at the end. Costs are
+/// printed in the same way.
 std::vector<Row> run_plan(const Options& options, const Setting& setting, bool first) {
   const int rounds = options.quick ? 7 : 9;
   const std::chrono::milliseconds budget(options.quick ? 100 : 500);

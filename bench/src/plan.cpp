@@ -47,8 +47,9 @@ void add_version_two(std::vector<Comparison>& plan, const Case& null_rtt, const 
   plan.push_back({{"setup_fallback", "1/s", setup}, Who::rpcrdma_fallback, {ours(setups)}});
 }
 
-/// Compares calls that are observed with calls that are not: a server whose statistics are requested once a second, and
-/// captures by one of the two sides. These are rates, as a median would not show what happens between the calls.
+/// Compares the rate of NULL calls with and without observation. Observation means that the statistics of the server
+/// are requested once a second, or that the server or the client captures its traffic. The comparison uses rates,
+/// because the median time of a call would not include the work of the observer between calls.
 void add_observed(std::vector<Comparison>& plan) {
   constexpr std::chrono::seconds kScrape{1};
   for (const std::uint32_t depth : {1u, 32u}) {
@@ -101,7 +102,9 @@ void add_libnfs(std::vector<Comparison>& plan) {
   add({"libnfs_write_1m_qd8", "MB/s", write, kMebi, 8});
 }
 
-/// Compares 10,000 idle connections with 1,000 or, for NULL calls, with none. The last case ends the connections.
+/// Adds cases with 10,000 idle connections. Each is compared with the same case with 1,000 idle connections, but NULL
+/// calls are compared with NULL calls without idle connections. The case with Operation::notice_end is the last one,
+/// because it ends the idle connections.
 void add_many_connections(std::vector<Comparison>& plan, const Case& null_rtt) {
   using enum Operation;
   plan.push_back({{"connections_10000", "us", null}, Who::rpcrdma_many, {ours(null_rtt)}});

@@ -54,7 +54,8 @@ struct Comparison {
 
 /// The cases that `rpcrdma-bench` measures by default.
 std::vector<Comparison> standard_plan();
-/// Latency against depth, throughput against size and against connections: the data of the plots.
+/// The cases of `rpcrdma-bench --sweep`, from which the plots are made. They measure the latency for series of depths,
+/// and the throughput for series of sizes and of numbers of connections.
 std::vector<Comparison> sweep_plan();
 
 }  // namespace rpcrdma::bench

@@ -30,14 +30,15 @@ constexpr std::uint32_t kWrite = 32768;
 /// shrunk.
 constexpr int kMaxWrites = 4000;
 constexpr int kMaxWaits = 3000;
-/// Receives of a server's connection for replies to reverse calls and for optional messages.
+/// The number of receives that the server posts on each connection of version two in addition to those for calls. They
+/// are for replies to reverse calls and for optional messages.
 constexpr std::uint32_t kOtherReceives = 6;
 
 enum class Use : std::uint8_t {
-  small,       ///< one small call on each connection
-  hundredth,   ///< also WRITEs of 32 KiB on one connection in a hundred, until the receives have grown
-  large,       ///< as `hundredth`, but on all connections
-  idle_again,  ///< as `large`, then no more calls
+  small,       ///< each connection carries one small call
+  hundredth,   ///< as `small`; one connection in a hundred also carries WRITEs of 32 KiB until its receives have grown
+  large,       ///< as `small`; each connection also carries WRITEs of 32 KiB until its receives have grown
+  idle_again,  ///< as `large`; then the connections are idle until their receives have shrunk again
 };
 
 struct Scenario {
@@ -60,7 +61,8 @@ Setting with_scenario(const Setting& setting, const Scenario& scenario) {
   Setting out = setting.with(scenario.version, scenario.version);
   out.threshold = scenario.threshold;
   out.pool_octets = kAmplePool;
-  // Connections are used one after another. The receives of idle ones must not shrink, except in the last scenario.
+  // The clients make their calls one after the other, so the earlier connections are idle while the later ones are in
+  // use. The receives of idle connections must not shrink, except in the last scenario, which measures the shrinking.
   out.idle_shrink = scenario.use == Use::idle_again ? std::chrono::milliseconds(200) : std::chrono::hours(1);
   return out;
 }
@@ -106,7 +108,9 @@ std::uint64_t registered_after(const Setting& setting, const Scenario& scenario,
   auto memory = loop.pool.allocate(kWrite);
   if (!memory) throw std::runtime_error(memory.error().message());
   Link control(loop, server.port());
-  call<service::Null>(loop, control);  // after its first call a connection has all its receives
+  // The server posts the receives for all credits of a connection only at the first call. The receives of the control
+  // connection must not count as growth, so they are posted before the first measurement.
+  call<service::Null>(loop, control);
   const std::uint64_t before = octets(loop, control, server);
   std::vector<std::unique_ptr<Link>> links;
   for (std::uint32_t i = 0; i < count; ++i) {

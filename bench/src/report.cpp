@@ -76,7 +76,7 @@ void print_machine(const WakeUp& wakeup, Placement placement, bool json) {
 
 void print_left_out(std::string_view name, std::string_view why, bool json) {
   if (json) {
-    std::string text;  // `why` with ' for each character that JSON would have to escape
+    std::string text;  // `why`, with an apostrophe in place of each character that JSON would have to escape
     for (const char c : why) text += c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ? '\'' : c;
     fmt::print("{{\"left_out\":\"{}\",\"why\":\"{}\"}}\n", name, text);
   } else {

@@ -20,7 +20,7 @@ enum class Operation : std::uint8_t {
   idle_memory,      ///< growth of the server's resident memory for each idle connection
   posted_receives,  ///< memory registered for the receives of each idle connection
   connect_all,      ///< the time in which all idle connections were made, one after another
-  notice_end,       ///< ends all idle connections: the time until the server has noticed
+  notice_end,       ///< the time from the end of the idle connections until the server has noticed it
   lookup,           ///< NFSv3 LOOKUP of a name that exists
   create_remove,    ///< CREATE and REMOVE of a name: one operation
   read_directory,   ///< READDIRPLUS of a large directory; each entry is one operation
@@ -57,13 +57,15 @@ struct Outcome {
   std::uint64_t operations = 0;  ///< completed in the run
 };
 
-/// A server and its clients. The constructor starts the server, and the destructor ends it; the clients connect at
-/// their first operation. Exceptions: the constructor makes idle connections, and a local directory has no server.
+/// A server and its clients, or a local directory without a server. The constructor starts the server, and the
+/// destructor ends it. Clients connect at their first operation. Connections that are to stay idle are made by the
+/// constructor.
 class Subject {
  public:
   virtual ~Subject() = default;
-  /// Runs `which` for about `budget`; connection setups, tree copies and operations on idle connections may take
-  /// a different time. Returns nullopt if this subject has no such operation. Throws std::runtime_error on failure.
+  /// Measures the case `which`, and repeats its operation for about `budget`. A case that sets up connections, copies a
+  /// tree or needs idle connections may take a longer or shorter time. Returns nullopt if this subject does not
+  /// support the case. Throws std::runtime_error on failure.
   virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
   /// Totals since the start. The call itself adds a little to them.
   virtual Usage usage() = 0;

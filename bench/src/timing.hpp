@@ -61,7 +61,8 @@ Outcome sequential_rate(const Case& which, std::chrono::milliseconds budget, Ope
   return rate(which, done, seconds_since(start));
 }
 
-/// Each connection leaves a port in TIME_WAIT for a minute, so a round makes few of them.
+/// The maximum number of connections that a round makes. It is low because each connection leaves a port in TIME_WAIT
+/// for a minute, and the number of ports is limited.
 constexpr std::uint32_t kSetupsInARound = 250;
 
 /// Calls `operation`, which makes and ends a connection, for `budget`, but at most kSetupsInARound times.
@@ -76,7 +77,8 @@ Outcome setup_rate(const Case& which, std::chrono::milliseconds budget, Operatio
   return rate(which, done, seconds_since(start));
 }
 
-/// The value of a case whose operations follow one another: a median or a rate, by its unit.
+/// Measures a case whose operations run one after the other. Gives the median duration if the unit of the case is "us",
+/// otherwise the rate.
 template <class Operation>
 Outcome one_by_one(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   if (which.unit == "us") return median_round_trip(budget, operation);

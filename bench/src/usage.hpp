@@ -24,7 +24,8 @@ struct Totals {
   static Totals of(const tally::Counts& counts, const fabric::Counters& fabric, pid_t process);
   /// The totals of this process.
   static Totals here(const fabric::Counters& fabric = {});
-  /// The totals of a process that has no counters, or of no process (-1).
+  /// The totals of a process whose counters this program cannot read: of the totals, only the processor time is known.
+  /// `process` is -1 if there is no process. The processor time is then 0.
   static Totals unknown(pid_t process = -1);
 };
 

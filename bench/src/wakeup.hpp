@@ -11,7 +11,7 @@ struct WakeUp {
   double percentile_90;
 };
 
-/// Takes some 100 ms. Ends its threads before it returns.
+/// Measures the time to wake a thread. The measurement takes about 100 ms. Its threads end before the function returns.
 WakeUp measure_wakeup(Placement placement);
 
 }  // namespace rpcrdma::bench

@@ -21,13 +21,14 @@ Facts facts_of(const CLI::Option& option);
 /// The options of `group` in the order of addition, or the positional options if `group` is empty. Hidden options are
 /// left out.
 std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::string& group);
-/// Groups that have options; the group of --help is last.
+/// Returns the names of the groups of the options that are neither positional nor hidden. The group of --help is last.
 std::vector<std::string> groups_of(const CLI::App& app);
 
-/// The choices, such as `on|off`, if there are any and they are short, else the type; empty for a flag.
+/// The text that stands for the value of the option. It is the list of the choices, such as `on|off`, if there are
+/// choices and the list is short. Otherwise it is the type, which is empty for a flag.
 std::string value_text(const Facts& facts);
-/// The description with the range, the needed options, "repeatable" and the default, and with the choices that
-/// value_text() omits.
+/// Returns the description of the option. Appends the choices, unless value_text() shows them. Then appends those of
+/// these facts that apply: the range, the options that must be given too, "repeatable", and the default.
 std::string full_text(const CLI::Option& option, const Facts& facts);
 
 }  // namespace rpcrdma::cli

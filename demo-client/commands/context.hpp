@@ -58,7 +58,7 @@ boost::asio::awaitable<void> run_ln(Context& context);
 boost::asio::awaitable<void> run_chmod(Context& context);
 boost::asio::awaitable<void> run_truncate(Context& context);
 
-/// Returns null for an unknown name.
+/// Returns the function that runs the command `name`; null if there is no such command.
 Command find_command(std::string_view name) noexcept;
 
 /// Prints `text` to standard output. On a failure, reports it and returns false.

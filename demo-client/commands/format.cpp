@@ -86,8 +86,9 @@ std::string full_time(nfs::Time time) {
 
 namespace {
 
-/// The size of the UTF-8 character at the beginning of the text; 0 if it is invalid or a control character. U+0080 to
-/// U+009F are control characters to terminals.
+/// Returns the number of bytes of the character at the beginning of `text`, which must not be empty. Returns 0 if the
+/// bytes there are not valid UTF-8, or if the character is a control character. Terminals interpret U+0080 to U+009F,
+/// so these count as control characters.
 std::size_t printable_character(std::string_view text) noexcept {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned first = byte(0);

@@ -56,7 +56,8 @@ awaitable<void> run_get(Context& context) {
   const Result<nfs::Limits> limits = co_await context.client.limits(node->handle);
   if (!limits) co_return context.report.fail(subject, limits.error());
 
-  // As in cp: copies into an existing directory, else to the given name.
+  // As for cp(1), options.local may be an existing directory: the copy then has the name of the source in this
+  // directory. Otherwise options.local is the path of the copy.
   std::string directory = parent_path(options.local);
   std::string name = entry_name(options.local);
   const Result<nfs::Attributes> there = nfs::local_attributes(options.local, true);

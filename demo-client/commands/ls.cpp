@@ -90,7 +90,8 @@ void print_lines(Context& context, const std::vector<Line>& lines) {
 
 boost::asio::awaitable<void> run_ls(Context& context) {
   const std::string subject = context.options.url.text();
-  // Follows a symbolic link unless the listing is long, as ls does with a link to a directory.
+  // If the path ends with a symbolic link, a short listing shows the target of the link, and a long listing shows the
+  // link itself. ls(1) does the same with a link to a directory.
   const Result<nfs::Node> node = co_await context.paths.resolve(context.options.url.path, !context.options.long_format);
   if (!node) co_return context.report.fail(subject, node.error());
   if (node->attributes.type != nfs::FileType::directory) {

@@ -174,7 +174,7 @@ boost::system::result<std::string, UsageError> parse_statistics_url(std::string_
   const bool sound = url.starts_with(kScheme) && colon != rest.npos && colon != 0 && rest.find('/') == rest.npos &&
                      std::from_chars(rest.data() + colon + 1, end, port).ptr == end && port != 0;
   if (!sound) return UsageError{fmt::format("{}: not http://ADDR:PORT", url)};
-  return {boost::system::in_place_value, rest};  // in_place_value: not the text of a UsageError
+  return {boost::system::in_place_value, rest};  // in_place_value: `rest` is the result, not the text of a UsageError
 }
 
 Checked take_global_options(const Text& text, Options& options) {

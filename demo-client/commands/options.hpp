@@ -20,7 +20,7 @@ struct Options {
   fabric::OpenOptions fabric;
   transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
   std::chrono::milliseconds timeout{60000};                          ///< for each call
-  std::optional<std::uint16_t> mount_port;                           ///< MOUNT over TCP on this port
+  std::optional<std::uint16_t> mount_port;                           ///< TCP port of MOUNT; empty: over RDMA
   std::optional<nfs::FileHandle> root;                               ///< the export's handle
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;

@@ -10,12 +10,14 @@ namespace rpcrdma::commands {
 /// "512 B", "3.1 MiB", ...
 std::string bytes_text(double bytes);
 
-/// One line of at most `width` columns: if the total is known (not 0), the percentage and, if it fits, the bar; the
-/// number of files, if it is more than one; bytes, rate and time.
+/// Returns one line of at most `width` columns, which shows the bytes that have been copied, the rate and the time. If
+/// `files` is greater than 1, the line also shows this number. If `total` is not 0, the line begins with the percentage
+/// of `total` that has been copied, followed by the bar if there is room. A `total` of 0 means that it is unknown.
 std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t files, double seconds,
                           std::size_t width);
 
-/// The summary of a transfer in one line; MB are millions of bytes. An earlier transfer copied `kept` bytes.
+/// The summary of a transfer in one line, with the rate in millions of bytes per second. `moved` is the number of bytes
+/// that this transfer has copied. `kept` is the number of bytes that an earlier transfer had already copied.
 std::string summary_line(std::uint64_t files, std::uint64_t moved, std::uint64_t kept, double seconds);
 
 /// Counts the files and bytes of a transfer. If standard error is a terminal, draws the bar there a few times a second.

@@ -54,7 +54,8 @@ awaitable<void> put_tree(Context& context, nfs::Copier& copier, nfs::FileHandle 
   if (!copied) context.report.fail(context.options.url.text(), copied.error());
 }
 
-/// The object whose FSINFO gives the export's limits: the target if it exists, else its directory.
+/// Returns the object for which the client calls FSINFO to get the limits of the export. It is the target if the target
+/// exists. Otherwise it is the directory in which the target will be created.
 nfs::Task<nfs::FileHandle> nearest(Context& context, const Result<nfs::Node>& target) {
   if (target) co_return target->handle;
   if (target.error() != nfs::Status::noent) co_return target.error();

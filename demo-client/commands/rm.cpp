@@ -17,8 +17,8 @@ nfs::Task<void> remove(Context& context) {
   const Result<void> emptied = co_await nfs::Copier::remove_below(context.client, node->handle);
   if (!emptied) co_return emptied.error();
   const Result<void> removed = co_await context.client.rmdir(place->directory, place->name);
-  // The directory existed at first: either another client removed it, or the server ran this RMDIR twice because the
-  // first reply was lost.
+  // The directory existed when this command began. If RMDIR reports that the directory does not exist, either another
+  // client has removed it, or the server has run this RMDIR twice because the first reply was lost.
   if (!removed && removed.error() == nfs::Status::noent) co_return Result<void>();
   co_return removed;
 }

@@ -11,7 +11,8 @@ namespace rpcrdma::commands {
 /// Draws the progress bar and reports files that could not be copied.
 class TransferObserver final : public nfs::CopyObserver {
  public:
-  /// Paths in a tree are reported below `base`.
+  /// `base` is the path of the file or tree that is copied. on_problem() appends its `path` to `base`, because that
+  /// path is relative to the tree. An empty `path` means `base` itself.
   TransferObserver(Reporter& report, std::string base) : report_(report), base_(std::move(base)) {
     report_.set_progress(&progress_);
   }

@@ -90,7 +90,9 @@ int main(int argc, char** argv) {
   options.umask = ::umask(0);
   ::umask(options.umask);
   handle_signals();
-  cli::raise_descriptor_limit();  // copies of trees hold a descriptor for each level
+  // The copy of a directory tree keeps each local directory open while the entries below it are copied. A deep tree
+  // therefore needs many descriptors.
+  cli::raise_descriptor_limit();
   fabric::raise_locked_memory_limit();
 
   commands::Reporter report(options.command);

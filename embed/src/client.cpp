@@ -41,7 +41,8 @@ struct Client::State : std::enable_shared_from_this<State> {
   void end_drain();
   void shut();
 
-  /// Runs `function` on the client's thread: at once if called there.
+  /// If the client has a thread of its own, runs `function` on this thread: at once if called there, else later. If the
+  /// application provides the io_context, runs `function` at once, on the calling thread.
   template <class F>
   void on_thread(F function) {
     if (!loop) return function();
@@ -84,7 +85,8 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
   link.opened(backend->requester());
 }
 
-/// Starts to serve reverse calls. Announces a connection that a NULL call has already made (opening.cpp).
+/// Starts to serve reverse calls. The ReverseHandlers run `announce` for each connection that is made from now on. If a
+/// NULL call has already made a connection (opening.cpp), this function posts a call of `announce` for it.
 void Client::State::serve_reverse_calls() {
   const auto announce = [this] {
     if (connected) connected();
@@ -121,7 +123,8 @@ void Client::State::end_drain() {
 /// Cancels the calls in progress. They complete after this function has returned.
 void Client::State::shut() {
   closed = true;
-  // co_spawn() may post a handler that uses the signal later: the handler posted below keeps the signal until then.
+  // After emit(), a handler that co_spawn() has posted may still use the signal. The empty handler posted below runs
+  // after that handler, and keeps the signal alive until then.
   opening->emit(asio::cancellation_type::terminal);
   asio::post(context, [signal = opening] {});
   calls.reset();

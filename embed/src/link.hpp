@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Connects a client's calls with its requester, which is made when it is first needed.
+// The requester to which an embedded client submits its calls. The requester of the transport is made when it is first
+// needed; see Link.
 #include <boost/asio/steady_timer.hpp>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace rpcrdma::embed {
 /// Holds calls until there is a requester, and then forwards them to the requester. Used on the client's thread.
 class Link final : public transport::Requester {
  public:
-  /// `open` starts to make the requester; opened() or failed() reports the outcome.
+  /// This object calls `open` when it first needs the requester. `open` starts to make the requester. The outcome must
+  /// then be reported with opened() or failed().
   Link(boost::asio::io_context& context, UniqueFunction<void()> open);
 
   void submit(transport::Call& call) override;
@@ -22,13 +24,16 @@ class Link final : public transport::Requester {
   Counters counters() const noexcept override;
   transport::Traffic traffic() const noexcept override;
 
-  /// `handler` runs when there is a requester, perhaps at once. If opening fails or the link is closed, it runs with
-  /// the error.
+  /// Calls `handler` with success when there is a requester, perhaps before this function returns. If the requester
+  /// cannot be made, or if this object is closed, calls `handler` with the error instead. Calls `open` unless the
+  /// requester exists or is being made, or this object is closed.
   void when_open(UniqueFunction<void(error_code), 256> handler);
   void opened(transport::Requester& target);
-  /// Fails the waiting calls; the next call tries again.
+  /// Reports that the requester could not be made. The waiting calls end with `why`, which the handlers of when_open()
+  /// also receive. The next submit() or when_open() calls `open` again.
   void failed(error_code why);
-  /// Cancels the waiting calls, and drops the requester for good: no other is made.
+  /// Cancels the waiting calls and forgets the requester. Later calls are cancelled too, because this object makes no
+  /// other requester.
   void close();
 
  private:

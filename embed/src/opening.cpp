@@ -29,7 +29,7 @@ constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
 asio::awaitable<Result<std::vector<fabric::Endpoint>>> resolve(asio::io_context& context, const Target& target) {
   tcp::resolver resolver(context);
-  // A named variable: GCC 12 destroys temporaries in a co_await expression twice.
+  // The text of the port is in a named variable, because GCC 12 destroys temporaries in a co_await expression twice.
   const std::string port = std::to_string(target.address.port.value_or(0));
   const auto [failed, found] =
       co_await resolver.async_resolve(target.address.host, port, tcp::resolver::numeric_service, kTuple);
@@ -103,7 +103,8 @@ Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loo
 /// A NULL call that tests whether one endpoint answers.
 class Knock final : public transport::Call {
  public:
-  /// Sends the call, and cancels the timer `ended` when the call is over.
+  /// Submits the call to `opened`. When the call is over, cancels the timer `ended`, which wakes the coroutine that
+  /// waits for it.
   Knock(Backend opened, const rpc::ProcedureInfo& procedure, std::chrono::steady_clock::time_point until,
         asio::steady_timer& ended)
       : backend(std::move(opened)), procedure_(procedure), ended_(ended) {
@@ -115,7 +116,7 @@ class Knock final : public transport::Call {
     xdr::Encoder message(out);
     rpc::encode(message, rpc::CallHeader{xid, rpc::kRpcVersion, procedure_.program, procedure_.version, 0, {}});
   }
-  /// Any reply shows that the server is there.
+  /// Any RPC reply, even one that rejects the call, shows that a server answers at this endpoint.
   void done(error_code status, const Payload* reply) noexcept override {
     over = true;
     answered = reply != nullptr;
@@ -137,7 +138,7 @@ class Knock final : public transport::Call {
 asio::awaitable<Result<Backend>> first_to_answer(asio::io_context& context, const Target& target,
                                                  std::vector<Backend> backends) {
   asio::steady_timer ended(context, asio::steady_timer::time_point::max());
-  static constexpr rpc::ProcedureInfo kUnknown;  // any reply suffices
+  static constexpr rpc::ProcedureInfo kUnknown;  // suffices, because any RPC reply shows that the server answers
   const auto until = std::chrono::steady_clock::now() + target.options.lookup_timeout;
   std::list<Knock> knocks;
   for (Backend& backend : backends)

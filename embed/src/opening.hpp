@@ -22,11 +22,14 @@ struct Backend {
 struct Target {
   Address address;
   ClientOptions options;
-  const rpc::ProcedureInfo* procedure = nullptr;  // its program is looked up in rpcbind; null before the first call
+  // Names the RPC program and version whose port rpcbind is asked for. Null if the client has made no call yet.
+  const rpc::ProcedureInfo* procedure = nullptr;
 };
 
-/// Finds and opens the server that `target` names. Throws if cancelled. Called on the thread of `context`; for `loop`,
-/// see Memory.
+/// Resolves the name in `target`, asks rpcbind for the port if `target` has none, and makes a Backend for the server.
+/// If there are several usable addresses, the result is the Backend of the first one that answers. A single address is
+/// not tested. Throws if cancelled. To be called on the thread of `context`. The Backend keeps `loop`, which runs
+/// `context`. `loop` is null if the application runs `context`.
 boost::asio::awaitable<Result<Backend>> open_backend(boost::asio::io_context& context, std::shared_ptr<Loop> loop,
                                                      Target target);
 

@@ -20,8 +20,8 @@ namespace rpcrdma {
 
 Server::Server(ServerOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 
-/// Destroys waiting handlers first: calls that have been answered since stop() must end before their connections are
-/// destroyed.
+/// Destroys the handlers that wait on the loops before the connections are destroyed. Such a handler may keep a call
+/// that was answered after stop(), and a call must end before its connection is destroyed.
 Server::~Server() {
   stop(std::chrono::milliseconds(0));
   for (const auto& loop : state_->loops) loop->thread.discard_handlers();
@@ -60,7 +60,9 @@ int Server::run() try {
   boost::asio::io_context context(1);
   boost::asio::signal_set signals(context, SIGTERM, SIGINT);
   if (state_->phase == State::Phase::fresh) start();
-  signals.async_wait([&signals](error_code, int) { signals.clear(); });  // the next signal has its default effect
+  // The handler of the first signal restores the default action of both signals, so that a second signal ends the
+  // process while stop() waits. After this handler, context.run() has no more work and returns.
+  signals.async_wait([&signals](error_code, int) { signals.clear(); });
   context.run();
   stop();
   return EXIT_SUCCESS;
@@ -91,8 +93,8 @@ void Server::State::close_all(std::chrono::milliseconds drain) {
   for (std::future<void>& one : closed) one.wait_until(deadline + kGrace);
 }
 
-/// Ends the loops. Then destroys the handlers that wait on them, with the calls that they keep, before the connections
-/// of these calls are destroyed.
+/// Ends the event loops and their threads. Then destroys the handlers that still wait in the loops. Such a handler may
+/// own a call, and a call must be destroyed before its connection.
 void Server::State::end_loops() {
   for (const auto& loop : loops) loop->thread.stop();
   for (const auto& loop : loops) loop->thread.join();

@@ -66,7 +66,7 @@ transport::ListenerCounters Server::State::counters_of(const Listener& listener)
   return {.endpoint = listener.endpoint};
 }
 
-/// Called on the thread of loop `index`.
+/// Makes the part of Server::report() that concerns the loop `index`. Called on the thread of this loop.
 Server::Report Server::State::report_of(std::size_t index, std::size_t most_connections) const {
   Report out;
   for (const rpc::ProcedureReport& one : loops[index]->dispatcher.procedures())
@@ -98,7 +98,8 @@ Server::Report Server::report(std::size_t most_connections) const {
     if (loop->thread.on_thread()) throw std::logic_error("Server::report() called on a thread of the server");
   std::vector<std::future<Report>> parts;
   {
-    // A task that was posted after stop() would never run, nor be destroyed with the others.
+    // While `phase` is `running` and this lock is held, stop() cannot begin to end the loops. A task that is posted
+    // after stop() has destroyed the waiting tasks would not run, and report() would wait for its result in vain.
     const std::lock_guard lock(state_->mutex);
     for (std::size_t i = 0; state_->phase == State::Phase::running && i < state_->loops.size(); ++i) {
       std::packaged_task<Report()> task(

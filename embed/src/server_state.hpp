@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The parts of a running server.
 #include <atomic>
 #include <mutex>
 #include <span>
@@ -11,13 +10,15 @@
 
 namespace rpcrdma {
 
-/// The parts of a running server. The order of the members is the reverse order of destruction. Members are
-/// changed on the owner's thread or on the loops; after start(), statistics() and report() read them on any thread.
+/// The parts of a running server. Each member is declared after the members that it uses, so that it is destroyed
+/// before them. add() and start() fill the members, on the owner's thread or on a loop. After start(), statistics() and
+/// report() may read them on any thread, because stop() changes only `phase` and `rpcbind`.
 struct Server::State {
   explicit State(ServerOptions wanted);
 
-  /// The dispatcher is the first member, and so is destroyed last: handlers that still wait are destroyed with the
-  /// io_context, and their memory belongs to the dispatcher.
+  /// A dispatcher, and the thread with its io_context on which the dispatcher is used. The dispatcher is declared first
+  /// and is therefore destroyed after the io_context. The io_context destroys the handlers that still wait in it, and
+  /// these handlers use memory of the dispatcher.
   struct Loop {
     Loop(rpc::DispatcherOptions dispatching, Polling polling) : dispatcher(std::move(dispatching)), thread(polling) {}
     rpc::Dispatcher dispatcher;
@@ -27,8 +28,8 @@ struct Server::State {
     std::unique_ptr<fabric::Fabric> fabric;
     std::unique_ptr<memory::Pool> pool;
   };
-  /// The workers for one provider, one on each loop. Verbs has a group for each address, because the address selects
-  /// the device.
+  /// The workers that use one provider: one worker for each loop, in the order of `loops`. Verbs has a separate group
+  /// for each local address, because the address selects the RDMA device.
   struct Group {
     std::string key;
     std::vector<Worker> workers;
@@ -67,7 +68,9 @@ struct Server::State {
 
   enum class Phase { fresh, starting, running, stopped };
   std::atomic<Phase> phase = Phase::fresh;
-  mutable std::mutex mutex;  // while report() holds it, stop() cannot change `phase`
+  // report() holds this mutex while it reads `phase` and passes work to the loops. stop() holds it while it changes
+  // `phase`, and ends the loops only afterwards.
+  mutable std::mutex mutex;
 };
 
 }  // namespace rpcrdma

@@ -31,8 +31,8 @@ void check(blob_status status) {
 /// A file mapped into memory.
 class Mapping {
  public:
-  /// Maps an existing file. Registration requires writable memory: a private mapping is writable although the file is
-  /// opened only for reading.
+  /// Maps an existing file. The mapping is private, because a private mapping is writable even if the file is opened
+  /// only for reading, and the registration of memory requires that the memory is writable.
   explicit Mapping(const char* path) {
     const int file = ::open(path, O_RDONLY);
     struct stat status {};
@@ -65,7 +65,7 @@ class Mapping {
 template <class Start>
 void in_pieces(BufferRef memory, Start start) {
   std::vector<BufferRef> parts;
-  parts.reserve(memory.size / MAX_PIECE + 1);  // no reallocation: calls refer to the elements
+  parts.reserve(memory.size / MAX_PIECE + 1);  // so that push_back() moves no element, as calls refer to them
   struct Window : std::deque<decltype(start(parts[0], 0u))> {
     ~Window() {
       for (auto& call : *this) call.wait();

@@ -86,7 +86,9 @@ class Store {
     auto from = std::make_unique<BufferRef>(blob->part(args.offset, args.count));
     result.data.set_parts({from.get(), 1});
     call.reply(result, [blob, from = std::move(from)](auto) {
-    });  // RDMA Write from the blob; the release handler keeps the blob
+      // The RDMA Write reads directly from the memory of the blob. This handler does nothing, but it owns `blob` and
+      // `from` until the library no longer needs that memory.
+    });
   }
 
   void watch(ServerCall<blobs::Watch> call) {
@@ -117,7 +119,9 @@ class Store {
 int main(int count, char** arguments) try {
   if (count != 2) throw std::invalid_argument("usage: blob-server ADDRESS");
   rpcrdma::Server server({.listen = {arguments[1]}});
-  Store store;  // destroyed before the server, which owns the fabric of the blobs; no handler runs after run()
+  // The store is destroyed before the server, because the server owns the fabric with which the blobs are registered.
+  // The handlers below may refer to the store, because they run only during server.run().
+  Store store;
   server.on<blobs::Upload>([&](auto call) { store.upload(std::move(call)); });
   server.on<blobs::Write>([&](auto call) { return store.write(std::move(call)); });
   server.on<blobs::Publish>([&](auto call) { store.publish(std::move(call)); });

@@ -6,7 +6,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// This id in sattr3 is ignored, as by Linux's server: to chown(2) it means "unchanged", and no user has it.
+/// from_wire() ignores a uid or gid of this value in a sattr3, as the NFS server of Linux does. No user or group has
+/// this id: chown(2) takes it as the request to leave the owner or the group unchanged.
 constexpr std::uint32_t kNoId = UINT32_MAX;
 
 SetTime set_time(const set_atime& in) noexcept {

@@ -22,7 +22,7 @@ int to_errno(int status) noexcept {
     case Status::bad_cookie:
     case Status::toosmall:
     case Status::badtype: return EIO;
-    default: return status > 0 && status < 63 ? status : EIO;  // below 63 the numbers are Linux's errno values
+    default: return status > 0 && status < 63 ? status : EIO;  // NFS statuses below 63 are Linux's errno values
   }
 }
 

@@ -78,7 +78,7 @@ Registration* Dispatcher::find(const CallHeader& header, ReplyHeader& reply) con
   return nullptr;
 }
 
-/// The counter of the reason in `reply`.
+/// Returns the counter for the reason for which `reply` rejects a call.
 std::uint64_t& Dispatcher::reason(const ReplyHeader& reply) noexcept {
   if (reply.kind == ReplyHeader::Kind::rpc_mismatch) return counters_.rpc_mismatch;
   if (reply.kind == ReplyHeader::Kind::auth_error) return counters_.bad_auth;
@@ -97,7 +97,8 @@ void Dispatcher::reject(transport::IncomingCall& call, const ReplyHeader& reply)
   send_header(call, reply);
 }
 
-/// Takes the numbers from the call: info() of a NULL procedure that add() has made has no program number.
+/// Takes the program, version and procedure numbers from `header`, not from info(). If Dispatcher::add() has added the
+/// NULL procedure of a program by itself, the numbers in info() are 0.
 void Registration::make_statistics(const CallHeader& header) {
   statistics_ = std::make_unique<ProcedureStatistics>();
   statistics_->procedure = {header.program, header.version, header.procedure, info().name};

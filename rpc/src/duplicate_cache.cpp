@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kShards = 8;
 constexpr std::size_t kOverhead = 256;  // approximate bytes of an entry without its reply
 
-/// 64-bit FNV-1a with a final mix. A collision has an effect only between calls of one address with the same XID and
+/// 64-bit FNV-1a with a final mix. If two different calls have the same checksum, the cache mistakes one for the other
+/// only if all other members of their DuplicateKeys are equal too, such as the caller's address, the XID and the
 /// procedure.
 class Checksum {
  public:
@@ -73,7 +74,7 @@ struct DuplicateCache::Shard {
     std::vector<AttachedCall> attached;
     std::chrono::steady_clock::time_point answered_at{};
   };
-  using Entries = std::list<Entry>;  // in `answered`, the least recently used entry is first
+  using Entries = std::list<Entry>;
 
   static std::size_t cost(const Entry& entry) noexcept { return kOverhead + entry.reply->size(); }
 
@@ -87,7 +88,7 @@ struct DuplicateCache::Shard {
   }
 
   mutable std::mutex mutex;
-  Entries answered;
+  Entries answered;  // the least recently used entry is first
   Entries running;
   std::unordered_map<DuplicateKey, Entries::iterator, KeyHash> index;
   std::size_t bytes = 0;

@@ -14,7 +14,8 @@ class RecordStore {
  public:
   RecordStore() { kept_.reserve(kMostKept); }
 
-  /// An empty vector whose capacity is between `bytes` and twice `bytes`, because the budget counts only `bytes`.
+  /// Returns an empty vector with a capacity of at least `bytes`. Does not return a kept vector of more than about
+  /// twice this capacity. The caller's budget counts only `bytes`, so the additional memory would not be counted.
   Record take(std::size_t bytes) {
     for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
       if (at->capacity() < bytes || at->capacity() / 2 > bytes) continue;

@@ -75,7 +75,8 @@ std::shared_ptr<ReverseCalls> ReverseCalls::make(transport::IncomingCall& call, 
   return {new ReverseCalls(call, std::move(options)), &ReverseCalls::release};
 }
 
-/// Destroys `state` from the io_context or, if that is being destroyed or no longer exists, here.
+/// Destroys `state` on the thread of the io_context. Once the destruction of the io_context has begun, destroys `state`
+/// at once instead, on the calling thread.
 void ReverseCalls::release(ReverseCalls* state) {
   std::unique_ptr<ReverseCalls> owned(state);
   const std::shared_ptr<ReverseRegistry> registry = state->registry_;
@@ -106,7 +107,8 @@ ReverseCalls::Prepared ReverseCalls::prepare(const ProcedureInfo& info, const Re
 }
 
 void ReverseCalls::start(Prepared call, ClientCall::Completion completion) {
-  // [8167-4.1-a] calls beyond the credits wait; the number of calls in progress is bounded
+  // [8167-4.1-a] The requester queues a call for which it has no credit. max_calls bounds the number of calls that have
+  // started and not completed, queued calls included.
   if (calls_.fetch_add(1, std::memory_order_relaxed) >= options_.max_calls && !call.failed)
     call.failed = BaseError::out_of_memory;
   if (executor_.running_in_this_thread()) return begin(std::move(call), std::move(completion));

@@ -17,7 +17,8 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// Through this local socket, rpcbind learns the user of this process, and permits that user to remove the entries.
+/// The local socket of rpcbind. On a local socket, rpcbind learns the user id of this process. It records this user as
+/// the owner of the entries, and permits the owner to remove them.
 constexpr const char* kSocket = "/run/rpcbind.sock";
 
 /// A connection to rpcbind.
@@ -80,8 +81,9 @@ void add_entries(const Programs& programs, const std::string& netid, const Endpo
   for (const auto& [program, version] : programs) out.push_back({program, version, netid, universal_address(endpoint)});
 }
 
-/// Adds entries for the first IPv4 and the first IPv6 listener. If no listener is IPv4 and `both` is set, the first
-/// listener at :: has an IPv4 entry too.
+/// Adds entries for the first IPv4 listener and for the first IPv6 listener. `both` is true if a listener at :: counts
+/// as one that also accepts IPv4 connections. If `both` is true and there is no IPv4 listener, the first listener at ::
+/// gets an IPv4 entry as well.
 void add_listeners(const Programs& programs, const std::string& netid, const std::vector<Endpoint>& listeners,
                    bool both, std::vector<RpcbindEntry>& out) {
   const auto first = [&](auto wanted) { return std::find_if(listeners.begin(), listeners.end(), wanted); };
@@ -116,7 +118,7 @@ RpcbindResult RpcbindRegistration::set(const std::vector<RpcbindEntry>& entries,
   Session session(timeout_);
   if (RpcbindResult opened = session.open(); !opened) return opened;
   for (const RpcbindEntry& entry : entries) {
-    if (unset_first) static_cast<void>(session.ask(RPCBPROC_UNSET, entry));  // fails if there is no such entry
+    if (unset_first) static_cast<void>(session.ask(RPCBPROC_UNSET, entry));  // may fail: there may be no such entry
     if (RpcbindResult added = session.ask(RPCBPROC_SET, entry); !added) {
       remove();
       return added;

@@ -16,9 +16,10 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// Work for the event loop of a call. If the io_context is destroyed before the work runs, `unrun` ends a call over
-/// TCP, because such a call keeps its connection alive. A call over RDMA ends with its server, which may already have
-/// been destroyed.
+/// A function to post to the event loop of a call: it calls `run`. If the io_context is destroyed before this function
+/// has run, the destructor calls `unrun`, but only for a call over TCP. `unrun` ends the call, because a call over TCP
+/// keeps its connection alive until the call ends. A call over RDMA needs no `unrun`, because its server ends it. This
+/// server may already have been destroyed, and the call with it.
 template <class Run, class Unrun>
 class OnLoop {
  public:
@@ -48,7 +49,8 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   header_ = header;
   answer_ = {.xid = header.xid};
   data_ = Data::not_fetched;
-  // [8166-6.1-b] finish() fails on a chunk that matches no eligible argument; such a call is not processed
+  // [8166-6.1-b] finish() fails if the call has a chunk that matches no eligible argument. The call is then not
+  // processed.
   if (decode_args(in) && in.finish()) {
     statistics_ = &statistics;
     call.measure(statistics);
@@ -116,7 +118,8 @@ void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
       for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))
         if (&attached.call->context() == &call.context()) attached.call->discard();
     }
-    release_ = {};  // does not run, as its captures may refer to destroyed objects
+    // Destroys the release handler without calling it, because its captures may refer to objects that no longer exist.
+    release_ = {};
     staged_.clear();
     release();
     call.discard();
@@ -141,12 +144,14 @@ void ServerCallState::send_result() noexcept {
   encode(out, answer_);
   encode_result(out);
   settle(message);
-  // [8166-4.5.3-b] RPC-over-RDMA answers a reply that is too long by ERR_CHUNK; over TCP, the connection ends
+  // [8166-4.5.3-b] The transport also takes a reply that is too long. RPC-over-RDMA sends ERR_CHUNK in its place. TCP
+  // ends the connection.
   if (message.ok() || message.failure() == BuildFailure::too_long) return send(message);
   send_error(AcceptStat::system_err);
 }
 
-/// For a procedure that may have been run: keeps the reply, so that a repeated call is not run again.
+/// Sends the error reply to a call whose procedure may have been run. If the duplicate request cache holds the call, it
+/// keeps this reply, so that the procedure does not run again if the client repeats the call.
 void ServerCallState::send_failure() noexcept {
   PayloadBuilder& message = call_->reply();
   xdr::Encoder out(message);
@@ -155,7 +160,8 @@ void ServerCallState::send_failure() noexcept {
   send(message);
 }
 
-/// For a procedure that has not been run: removes the call from the cache, so that a repeated call is run.
+/// Sends the error reply to a call whose procedure has not been run. Removes the call from the duplicate request cache,
+/// so that the procedure can run if the client repeats the call.
 void ServerCallState::send_rejection() noexcept {
   abandon();
   send_error(answer_.accept);
@@ -211,7 +217,8 @@ void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   }
 }
 
-/// Serves the calls that are attached to this call as if they had just arrived: the first of them is run.
+/// Removes this call from the duplicate request cache, if the cache holds it. Each call that was attached to this call
+/// is passed to its server again, on the thread of that call. The server then treats it as if it had just arrived.
 void ServerCallState::abandon() noexcept {
   if (cache_ == nullptr) return;
   for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))

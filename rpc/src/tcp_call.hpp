@@ -12,7 +12,7 @@ namespace rpcrdma::rpc {
 
 class TcpCall;
 
-/// The connection of a call; it outlives the call.
+/// The connection over which a TcpCall was received, as the call sees it. The connection outlives the call.
 class TcpCallOwner {
  public:
   virtual ~TcpCallOwner() = default;
@@ -34,19 +34,22 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
  public:
   /// Takes the record; false if it is not a call.
   bool start(std::shared_ptr<TcpCallOwner> owner, Record& record);
-  /// Waits until `share` provides `bytes` for the reply data.
+  /// Requests `bytes` for the reply data from `share`. `handler` runs when they are granted, perhaps at once, or when
+  /// give_up() ends the wait.
   void await(BudgetShare& share, std::uint32_t bytes, Handler handler);
-  /// Ends the wait of await(), if any, because the connection is lost: its handler gets connection_lost. Returns the
-  /// number of bytes awaited, or 0.
+  /// To be called when the connection is lost. If await() still waits, ends the wait: the handler gets
+  /// TransportError::connection_lost. Returns the number of bytes for which await() waited, or 0 if it did not wait.
   std::size_t give_up() noexcept;
-  /// To be called when the reply has been written or lost. Ends the call, then runs the handler.
+  /// To be called when the reply has been written to the socket, or when it cannot be written any more. Ends the call,
+  /// then runs the handler of send() with `status`.
   void written(error_code status) noexcept;
   /// Appends the reply with its record mark, in order, without its first `skipped` bytes.
   void gather(std::vector<std::span<const std::byte>>& out, std::size_t skipped);
   /// Bytes of the reply with its record mark.
   std::size_t reply_size() const noexcept { return sizeof(mark_) + reply_.payload().length; }
 
-  /// The bytes that this call holds of the budgets for reply data and for records.
+  /// `reserved` is the number of bytes that this call holds of the budget for reply data. `record_reserved` is the
+  /// number of bytes that it holds of the budget for records.
   std::size_t reserved = 0;
   std::size_t record_reserved = 0;
   std::size_t record_size() const noexcept { return record_.size(); }
@@ -80,7 +83,8 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   void on_budget(std::size_t bytes) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
-  // Set until the call is answered or discarded. While the reply is written, the write operation holds the reference.
+  // Keeps the owner alive from start() until the call is answered or discarded. While the reply is being written, the
+  // write operation keeps the owner alive instead.
   std::shared_ptr<TcpCallOwner> alive_;
   Histogram* latency_ = nullptr;
   std::chrono::steady_clock::time_point arrived_;

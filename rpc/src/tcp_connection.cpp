@@ -24,7 +24,8 @@ using boost::asio::ip::tcp;
 /// connections.
 constexpr std::size_t kMostBytes = 1u << 20;
 constexpr std::size_t kMostParts = 128;
-/// How long a peer may take to close its side of a drained connection.
+/// The time that the peer has to close its side of the connection after part() has shut down this side. Then the socket
+/// is closed.
 constexpr std::chrono::seconds kFarewell{1};
 
 TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket socket, fabric::Endpoint peer)
@@ -82,7 +83,8 @@ void TcpConnection::shut() noexcept {
   withdraw();
   awaits_room_.reset();
   record_share_.release(std::exchange(record_reserved_, 0));
-  // Calls that wait for memory stop waiting. Their replies will be dropped.
+  // Ends the wait of each call that waits for memory, with the error connection_lost. A call stays valid until its
+  // handler ends it. If the handler sends a reply, the reply is dropped.
   for (const auto& call : calls_) serving_bytes_ -= call->give_up();
 }
 
@@ -107,8 +109,9 @@ void TcpConnection::drain() noexcept {
   socket_.cancel(ignored);  // ends an outstanding read
 }
 
-/// Closes the connection after the peer has closed its side, or after a short time. Without this wait, calls that this
-/// side has not read would make TCP reset the connection, and the peer would lose replies that it has not read.
+/// Shuts down the sending side of the connection at once. Then reads and discards what the peer still sends, and closes
+/// the connection when the peer has closed its side, after kFarewell at the latest. If the connection were closed while
+/// calls are unread, TCP would reset it, and the peer could lose replies that it has not read yet.
 void TcpConnection::part() noexcept {
   if (!open_ || std::exchange(parting_, true)) return;
   const auto alive = shared_from_this();
@@ -160,7 +163,9 @@ void TcpConnection::on_tick() {
   }
   if (std::max(reading, writing) >= options.stall_timeout) return end_because("a record or a reply made no progress");
   if (idle >= options.idle_timeout) return end_because("it was idle");
-  if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
+  // Releases the memory that the records of earlier calls have used. The record of a call in progress is still in use,
+  // so this is done only if no call is in progress.
+  if (serving_ == 0) {
     for (const auto& call : calls_) Record().swap(call->record());
     reader_.shrink();
   }
@@ -184,7 +189,7 @@ void TcpConnection::on_read(error_code status) {
   const auto alive = shared_from_this();
   receiving_ = true;
   for (std::optional<error_code> outcome = status; outcome;) {
-    // During shutdown, later calls are not read: the client sends them on its next connection.
+    // A call that arrives while the server shuts down is not served. The client sends it again on its next connection.
     if (draining_ && serving_ != 0) break;
     if (draining_ && open_) {
       part();
@@ -279,14 +284,16 @@ void TcpConnection::flush_soon() {
 
 void TcpConnection::flush() {
   if (writing_ || replies_.empty()) return;
-  const auto alive = shared_from_this();  // the last call may drop the last reference
+  // Keeps this object alive, because TcpCall::written() may release the last other reference to it.
+  const auto alive = shared_from_this();
   error_code status = transport::TransportError::connection_lost;
   std::size_t sent = open_ ? send_replies(status) : 0;
   if (status == boost::asio::error::would_block) {
     writing_ = true;
     socket_.async_wait(tcp::socket::wait_write, [self = alive](error_code failed) {
       self->writing_ = false;
-      // drain() cancels this wait, although the connection stays open.
+      // drain() cancels all operations of the socket in order to end a read. If it cancels this wait, the connection
+      // stays open, and flush() goes on with the replies.
       if (failed && failed != boost::asio::error::operation_aborted) self->end(failed);
       self->flush();
     });
@@ -307,7 +314,9 @@ void TcpConnection::flush() {
   if (!replies_.empty() && !writing_) flush_soon();
 }
 
-/// Returns the number of bytes that the socket has taken. `status` is would_block if it takes no more at present.
+/// Passes the next bytes of the waiting replies to the socket, up to a limit. Returns the number of bytes that the
+/// socket has taken. Sets `status` to would_block if the socket takes no more at present, to the socket's error, or to
+/// success.
 std::size_t TcpConnection::send_replies(error_code& status) {
   gather_.clear();
   std::size_t bytes = 0;

@@ -12,7 +12,8 @@
 
 namespace rpcrdma::rpc {
 
-/// Measures for how long a peer has not made the expected progress, by repeated calls of look().
+/// Measures how long a peer has made no progress although progress was expected. The user calls look() repeatedly. Each
+/// call returns the time that has passed since the last progress was seen, or since progress was not expected.
 class Standstill {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,7 +25,7 @@ class Standstill {
     if (!still) since_ = now;
     return now - since_;
   }
-  /// The time of the last look() that returned zero.
+  /// The time from which look() measures: the argument `now` of the latest look() that returned zero.
   Clock::time_point since() const noexcept { return since_; }
 
  private:
@@ -33,15 +34,17 @@ class Standstill {
   Clock::time_point since_;
 };
 
-/// Reads records one after the other and passes each to the handler. Writes the replies in the order in which the
-/// handler makes them, several of them with one system call if they are ready at the same time. Stops reading while the
-/// connection has reached its limit of calls or of bytes of calls. Its outstanding operations and its calls share
-/// ownership.
+/// A TCP connection of a server. It reads records one after the other and passes each call to the handler. It writes
+/// the replies in the order in which the handler makes them. Several replies that are ready at the same time are
+/// written with one system call, up to a limit. The connection does not begin to read the next record while the calls
+/// in progress have reached TcpServerOptions::max_calls in number or max_call_bytes in size. The outstanding operations
+/// and the calls in progress share the ownership of this object.
 class TcpConnection final : public TcpCallOwner,
                             public std::enable_shared_from_this<TcpConnection>,
                             private BudgetWaiter {
  public:
-  /// TcpShared has counted the connection for `peer`; shut() calls TcpShared::leave().
+  /// The caller must have counted the connection with TcpShared::enter(). When the connection is closed, shut() calls
+  /// TcpShared::leave(), so that it is no longer counted.
   TcpConnection(std::shared_ptr<TcpWorkerState> worker, boost::asio::ip::tcp::socket socket, fabric::Endpoint peer);
   ~TcpConnection() override;
 
@@ -52,7 +55,8 @@ class TcpConnection final : public TcpCallOwner,
   void drain() noexcept;
   /// Ends the connection for a reason that is no fault of the peer.
   void close() noexcept { end({}); }
-  /// Ends the connection; `why` is for the log.
+  /// Ends the connection, and writes `why` to the log. If `why` is no error, or the end of the stream between two
+  /// records, the log reports an orderly end.
   void end(error_code why) noexcept;
 
   void end_because(const char* why) noexcept override;
@@ -97,19 +101,24 @@ class TcpConnection final : public TcpCallOwner,
   RecordReader reader_;
   bool open_ = true;
   bool draining_ = false;
-  bool parting_ = false;  // all replies are written; waits for the peer to close its side
+  // True after part(): all replies are written, and this side waits for a short time until the peer closes its side.
+  bool parting_ = false;
   bool reading_ = false;
-  bool writing_ = false;    // waits until the socket takes more bytes
-  bool receiving_ = false;  // hands records to the handler: their replies are flushed together afterwards
+  bool writing_ = false;  // waits until the socket takes more bytes
+  // True while on_read() passes the received calls to the handler. on_read() then flushes the replies that the handler
+  // has already given, all at once.
+  bool receiving_ = false;
   bool flush_posted_ = false;
-  bool sleeps_ = false;  // true if the timer waits for the idle timeout
+  // True if timer_ expires at the idle timeout, because the connection is idle. Otherwise timer_ expires at the shorter
+  // interval of the checks for progress.
+  bool sleeps_ = false;
   const std::chrono::steady_clock::time_point accepted_at_ = std::chrono::steady_clock::now();
   std::uint64_t calls_taken_ = 0;
   std::uint64_t received_ = 0;  // bytes of calls
   std::uint32_t serving_ = 0;
   std::size_t serving_bytes_ = 0;
   std::size_t record_reserved_ = 0;             // bytes reserved for the record that is being read
-  std::shared_ptr<TcpConnection> awaits_room_;  // keeps this object alive while it waits for room
+  std::shared_ptr<TcpConnection> awaits_room_;  // keeps this object alive while it waits for budget for a record
   Standstill reading_stands_;
   Standstill writing_stands_;
   Standstill idle_;

@@ -27,26 +27,30 @@ inline constexpr std::size_t kRecordMark = 4;
 /// read.
 class RecordReader {
  public:
-  /// A record of more than `room` bytes is read to its end only after use() has provided memory.
+  /// Accepts records of at most `max_record` bytes. A read stops without an error before a fragment with which the
+  /// record would exceed `room` bytes. The owner must then provide memory with use() before the rest can be read.
   RecordReader(std::uint32_t max_record, std::uint32_t room) noexcept : max_record_(max_record), room_(room) {}
   explicit RecordReader(std::uint32_t max_record) noexcept : RecordReader(max_record, max_record) {}
 
-  /// Reads a whole record into record(), or the part for which there is memory. `handler`, void(error_code), must keep
-  /// this object and the socket alive. It does not run before this function returns.
+  /// Reads the next record into record(). If the record exceeds the `room` of the constructor, the read stops before
+  /// the fragment that would exceed it, and wanted() is then not 0. `handler` has the signature void(error_code). It
+  /// must keep this object and the socket alive. It does not run before this function returns.
   template <class Handler>
   void async_read(boost::asio::ip::tcp::socket& socket, Handler handler) {
     begin();
     async_go_on(socket, std::move(handler));
   }
-  /// Begins a read as async_read() does, but receives nothing. Returns the outcome of the read if the bytes that an
-  /// earlier read has received suffice. If it returns nothing, async_go_on() must follow.
+  /// Begins a read as async_read() does, but receives nothing from the socket. It uses the bytes that an earlier read
+  /// has received beyond its record. If these bytes end the read, returns its outcome. If it returns nothing,
+  /// async_go_on() must follow.
   std::optional<error_code> read_received() {
     begin();
     return parse();
   }
   /// The bytes of memory required to continue the record; 0 if it is complete.
   std::size_t wanted() const noexcept { return wanted_; }
-  /// Provides memory of wanted() bytes. async_go_on() must follow.
+  /// Continues the record in `memory`, whose capacity must be at least wanted() bytes. Copies the bytes of the record
+  /// that have arrived into this memory. async_go_on() must follow.
   void use(Record memory) {
     memory.assign(record_.begin(), record_.end());
     small_.swap(record_);
@@ -72,7 +76,8 @@ class RecordReader {
     partial_ = false;
   }
   Record& record() noexcept { return record_; }
-  /// Frees the memory kept for the next record, unless a record has begun or waits for its handler.
+  /// Frees the memory that is kept for the next record. Does nothing while a record is incomplete, or while the handler
+  /// of a read that has ended is still to run.
   void shrink() noexcept {
     if (partial_ || posted_) return;
     Record().swap(record_);
@@ -98,7 +103,8 @@ class RecordReader {
     partial_ = false;
     granted_ = room_;
   }
-  /// Processes the received bytes. Returns the outcome of the read, or nothing if the read needs more bytes.
+  /// Moves received bytes into the record. Returns nothing if the socket must supply more bytes. Returns success if the
+  /// record is complete, or needs memory from use(): wanted() tells which. Returns an error for an invalid mark.
   std::optional<error_code> parse() {
     for (;;) {
       const std::span<const std::byte> ahead(ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
@@ -118,7 +124,8 @@ class RecordReader {
       }
     }
   }
-  /// Begins the fragment with this mark. Returns the outcome of the read if the read ends here.
+  /// Begins the fragment whose record mark is `mark`. Returns nothing if the read goes on. Returns success if the read
+  /// ends because the record needs memory from use(). Returns an error if the mark is invalid.
   std::optional<error_code> begin_fragment(std::uint32_t mark) {
     ++steps_;
     if (!std::exchange(partial_, true) && on_begin) on_begin();
@@ -127,7 +134,8 @@ class RecordReader {
     const bool endless = fragment_left_ == 0 && !last_;
     if (endless || fragment_left_ > max_record_ - record_.size()) return boost::asio::error::message_size;
     if (record_.size() + fragment_left_ <= granted_) return std::nullopt;
-    // Only the last mark tells how long the record is.
+    // The length of the record is known once its last fragment begins. Until then, memory is requested for the longest
+    // possible record.
     wanted_ = last_ ? record_.size() + fragment_left_ : max_record_;
     return error_code();
   }
@@ -183,7 +191,7 @@ class RecordReader {
   std::uint32_t fragment_left_ = 0;
   bool last_ = false;
   bool partial_ = false;
-  bool posted_ = false;  // the handler of a read that has ended will run
+  bool posted_ = false;  // a read has ended, and its handler has been posted but has not run yet
   std::uint64_t steps_ = 0;
   Record record_;
   Record small_;  // keeps the memory that record_ had before use() replaced it

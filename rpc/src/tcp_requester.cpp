@@ -53,7 +53,9 @@ class Link final : public std::enable_shared_from_this<Link> {
   RecordReader reader_;
   State state_ = State::idle;
   Clock::time_point armed_ = Clock::time_point::max();  // expiry of the timer
-  std::uint64_t generation_ = 0;  // counts connections; operations of an earlier connection are stale
+  // Changes when lost() closes the socket. The handler of a socket operation that was started before then does nothing,
+  // because the connection of the operation no longer exists.
+  std::uint64_t generation_ = 0;
   bool writing_ = false;
   struct InProgress {
     transport::Call* call = nullptr;
@@ -149,7 +151,7 @@ void Link::end(transport::Call& call, error_code why) {
   call.done(why, nullptr);
 }
 
-/// Ends the connection and every call.
+/// Closes the socket and fails all calls.
 void Link::lost(error_code why) {
   ++generation_;
   reader_.restart();
@@ -195,7 +197,8 @@ void Link::on_timer() {
   std::vector<std::uint32_t> late;
   for (const auto& [xid, one] : calls_)
     if (one.call->deadline <= Clock::now()) late.push_back(xid);
-  for (const std::uint32_t xid : late)  // done() may add or remove calls in flight
+  // end() runs done(), which may add calls to calls_ or remove some. Therefore this loop looks up each late call anew.
+  for (const std::uint32_t xid : late)
     if (const auto call = calls_.find(xid); call != calls_.end()) end(*call->second.call, BaseError::deadline_exceeded);
   if (calls_.empty() && state_ == State::connecting) return lost(BaseError::deadline_exceeded);
   arm_timer();

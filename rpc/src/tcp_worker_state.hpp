@@ -13,10 +13,12 @@
 
 namespace rpcrdma::rpc {
 
-/// Requests for at most this many bytes are not counted against a budget.
+/// The largest number of bytes that a call may use for its record, or for the data of its reply, without being counted
+/// against a budget.
 inline constexpr std::uint32_t kUncounted = 4096;
 
-/// State that all threads of a server share. The data path reads only its constants.
+/// The state of a server that its threads share. To serve a call, a thread reads only the constants `options` and
+/// `log`, so that the threads do not wait for each other.
 class TcpShared {
  public:
   TcpShared(TcpServerOptions o, Log l)
@@ -77,7 +79,8 @@ class TcpWorkerState {
   std::uint64_t calls() const noexcept { return calls_.load(kRelaxed); }
   /// As TcpServer::report().
   std::vector<transport::ConnectionReport> report(std::size_t most) const;
-  /// Frees the memory kept for later records, if no large record is in memory.
+  /// Frees the memory that record_store keeps for later records. Does nothing while connections hold bytes of the
+  /// budget records_.
   void trim() noexcept {
     if (records_.used() == 0) record_store.clear();
   }
@@ -87,8 +90,10 @@ class TcpWorkerState {
   transport::CallHandler& handler() const noexcept { return *worker_.handler; }
 
   const std::shared_ptr<TcpShared> shared;
-  LogLimit end_lines;        ///< about connections that end, or are refused during a drain
-  RecordStore record_store;  ///< memory of the records that records_ counts
+  LogLimit end_lines;  ///< about connections that end, or are refused during a drain
+  /// Keeps the memory of records whose calls have ended, and provides it for later records. Only records for which a
+  /// connection reserves bytes of the budget records_ take memory from here.
+  RecordStore record_store;
 
  private:
   static constexpr std::memory_order kRelaxed = std::memory_order_relaxed;

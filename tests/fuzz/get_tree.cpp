@@ -34,7 +34,8 @@ namespace asio = boost::asio;
 namespace fs = std::filesystem;
 namespace nfs3 = rpc::nfs3;
 
-constexpr std::size_t kMaxReplies = 400;  // ends the copy of a tree that contains itself
+// The server fails all calls after this number of replies, so that the copy of a tree that contains itself ends.
+constexpr std::size_t kMaxReplies = 400;
 constexpr std::string_view kPrecious = "precious";
 
 struct Entry {
@@ -88,7 +89,8 @@ post_op_attr attributes_of(const Entry& entry) {
   a.size = entry.size;
   a.fileid = entry.cookie;
   a.atime.seconds = a.mtime.seconds = entry.mode;
-  a.mtime.nseconds = entry.cookie * std::uint32_t{10'000'000};  // may exceed a second
+  // A value of a second or more is invalid. A hostile server may send it.
+  a.mtime.nseconds = entry.cookie * std::uint32_t{10'000'000};
   return out;
 }
 

@@ -28,7 +28,8 @@ std::vector<std::vector<std::byte>> cut(Octets packet, const Offload& offload, s
   return out;
 }
 
-/// The first five bytes are the offload; the rest is the packet.
+/// Cuts a packet into segments. If all of them can be joined again, cuts the joined packet, and aborts if its segments
+/// differ. The first five bytes of `octets` are the Offload parameters; the packet follows.
 void cut_and_join(Octets octets) {
   if (octets.size() < 5) return;
   const auto number = [&](std::size_t at) { return static_cast<std::uint8_t>(octets[at]); };

@@ -116,7 +116,8 @@ class Scene : private fuzz::PeerScene {
   }
 
  private:
-  /// Runs ready handlers. The number is bounded, because the client reconnects without a pause.
+  /// Runs the handlers that are ready, and takes the messages that the peer has received. The number of handlers is
+  /// bounded: a client that reconnects without a pause could make handlers ready without end.
   void run() {
     context_.restart();
     for (int i = 0; i < 2000; ++i) {

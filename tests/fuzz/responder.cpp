@@ -56,7 +56,8 @@ class Handler final : public transport::CallHandler {
     (call.*how)();
   }
 
-  /// Pulls all items, one after the other, then replies. Discards or fails the call if an item cannot be pulled.
+  /// Pulls the item with number `index` and, one after the other, the items after it. Then replies as `wish` says.
+  /// Discards or fails the call if an item cannot be pulled.
   void pull(transport::IncomingCall& call, std::size_t index, std::uint32_t wish) {
     if (index == call.payload().items.size()) return answer(call, wish);
     if (index == 0) {
@@ -85,7 +86,8 @@ class Handler final : public transport::CallHandler {
     });
   }
 
-  /// Replies. `wish` contains the number of words in the body, and the lengths of the results for the Write chunks.
+  /// Replies to the call. The bits of `wish`, which come from the call, choose the number of words in the body of the
+  /// reply and the lengths of the results for the Write chunks.
   void answer(transport::IncomingCall& call, std::uint32_t wish) {
     PayloadBuilder& out = call.reply();
     out.u32(call.xid());
@@ -137,7 +139,8 @@ class Scene : private fuzz::PeerScene {
     }
   }
 
-  /// Expects that the server serves another client, and that a closed server holds nothing.
+  /// Ends the run. Expects that the server still serves another client. Then closes the server, and expects that it
+  /// holds no connection, call, memory or window any more.
   void finish() {
     network_->resume();
     network_->drop_connection_after(std::uint64_t{1} << 40);
@@ -198,7 +201,8 @@ class Scene : private fuzz::PeerScene {
     action();
   }
 
-  // RDMA operations of the peer. They fail, because the server exposes nothing.
+  // The next three functions make the peer write, read or invalidate memory of the server. The operations fail, because
+  // the server exposes no memory.
   void write() {
     const Segment to = anywhere();
     const Octets data = in_.octets(16);
@@ -268,7 +272,8 @@ class Scene : private fuzz::PeerScene {
     }
     test::Bytes payload = test::words({header.xid, how / 2 % 8 == 7 ? 1u : 0u, in_.u32()});
     payload.resize(payload.size() + std::size_t{in_.u8()} * 20);
-    // For a long call, puts the message into the first exposed memory, which a Read chunk may name.
+    // Copies the RPC message into the first exposed memory. If this is a long call whose Position-Zero Read chunk names
+    // that memory, the responder then reads an RPC message there.
     if (!exposed_.empty() && (counts & 32) != 0) {
       const MutableOctets memory = exposed_.front().memory.octets();
       std::memcpy(memory.data(), payload.data(), std::min(memory.size(), payload.size()));

@@ -9,8 +9,9 @@
 
 namespace rpcrdma::fuzz {
 
-/// A peer that the input drives, and the fabric and pool of the library's side. The first two bytes of the input select
-/// the behaviour of the network, the versions of the library's side, and the peer's private data.
+/// The common part of the fuzz targets in which a peer sends messages to the library as the input directs. Owns this
+/// peer, the network, and the fabric and pool of the library's side. The first two bytes of the input select the
+/// behaviour of the network, the versions of the library's side, and the peer's private data.
 class PeerScene {
  protected:
   PeerScene(Input in, const char* name_of_library_side)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Arguments and results of procedures. The first byte of the input selects the procedure; the second byte selects
-// arguments or results, and whether an item is reduced. The third byte is the size of the pieces of the message. If an
-// item is reduced, two bytes for its position in words and four bytes for its length follow. The rest is the message.
+// Decodes fuzzed messages as the arguments or results of procedures. The input has these fields:
+// - one byte that selects the procedure;
+// - one byte of flags: kResult selects the results instead of the arguments, kItem means that an item is reduced;
+// - one byte: the size of the pieces into which the message is cut;
+// - only with kItem, two bytes for the position of the item, in words of four bytes, and four bytes for its length;
+// - the message, up to the end of the input.
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -61,7 +64,8 @@ void check_inline(Routine<T> routine, Octets octets, std::size_t step) {
   require(third == first && whole[2]);
 }
 
-/// One item is in a chunk; its position and length may be wrong.
+/// Decodes a message of which one item is in a chunk. The position and the length of the item come from the input, so
+/// they may be wrong.
 template <class T>
 void check_reduced(Routine<T> routine, Input& in, std::size_t step, bool result) {
   const std::uint32_t position = std::uint32_t{in.u16()} * 4;

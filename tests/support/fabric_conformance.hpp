@@ -112,7 +112,8 @@ struct Bed {
   virtual fabric::Fabric& client() = 0;
   /// Whether the connection setup negotiates read depths. With RFC 5044 alone it does not.
   virtual bool negotiates_depths() const { return true; }
-  /// Whether a peer can tell an abort from an orderly end. With rdma_cm it cannot.
+  /// Whether one side of a connection can distinguish an abort by the other side from an orderly end. A side that uses
+  /// rdma_cm cannot.
   virtual bool aborts_are_seen() const { return true; }
   /// The address to which listeners of this bed bind.
   virtual fabric::Endpoint address() const { return {boost::asio::ip::address_v4::loopback(), 0}; }

@@ -16,8 +16,9 @@ bool_t get_long(XDR* xdrs, long* value) {
 }
 
 bool_t get_bytes(XDR* xdrs, char* to, u_int count) {
-  // Skips the pad at the end of an item (RFC 4506 section 3): libtirpc copies the pad to a static buffer, to which all
-  // threads write and which is never read.
+  // A request for 1 to 3 bytes that end at a multiple of 4 is for the pad of an item (RFC 4506 section 3). `to` is then
+  // a static buffer of libtirpc, which is never read. The pad is skipped and not copied to `to`, because copies by
+  // several threads to the same buffer would be a data race.
   if (count != 0 && count < 4 && self(xdrs)->position() % 4 == 4 - count) {
     self(xdrs)->skip(count);
     return self(xdrs)->ok();
@@ -100,7 +101,8 @@ bool Decoder::copy(MutableOctets to) noexcept {
   return take(to.data(), static_cast<std::uint32_t>(to.size()));
 }
 
-/// Lets the source transfer the end of a long opaque to `to` while its start is copied.
+/// Reads a long opaque into `to`. Copies the first bytes from the pieces of the message. Meanwhile the source may
+/// transfer the remaining bytes directly to the end of `to`.
 bool Decoder::take_long(MutableOctets to) noexcept {
   const std::uint32_t first = source_->place(position_, to);
   const auto rest = static_cast<std::uint32_t>(to.size()) - first;
@@ -122,7 +124,8 @@ std::int32_t* Decoder::in_place(std::uint32_t count) noexcept {
 
 void Decoder::skip(std::uint32_t count) noexcept { take(nullptr, count); }
 
-/// Advances past pieces that have been read. False at a reduced item, which only bulk() can decode, and at the end.
+/// Skips pieces that have been read completely. Returns true if the next byte of the message is in the current piece.
+/// Returns false if a reduced item comes next, which only bulk() can decode, or if no piece is left.
 bool Decoder::next_piece() noexcept {
   while (const PayloadPiece* current = piece()) {
     if (offset_ < current->octets.size) return current->position + offset_ == position_;
@@ -154,7 +157,9 @@ bool Decoder::take(std::byte* to, std::uint32_t count) noexcept {
   return ok();
 }
 
-/// Lets the keeper copy the message, once, so that values decoded in place outlive it.
+/// If there is a MessageKeeper, has it copy the message at the first call of this function, and decodes from the copy
+/// from then on. Values decoded in place then refer to the copy, and may outlive the message. Returns false if the copy
+/// fails.
 bool Decoder::keep() noexcept {
   if (keeper_ == nullptr || kept_) return true;
   const Payload* copy = keeper_->keep(*message_);
@@ -164,7 +169,8 @@ bool Decoder::keep() noexcept {
   return true;
 }
 
-/// The next `count` bytes in place, or, if they span pieces, in a copy that the value owns.
+/// Reads the next `count` bytes. If one piece contains them all, `at` then points to them in that piece. Otherwise `at`
+/// points to a copy from malloc(), and `owned` is true: the decoded value owns the copy.
 bool Decoder::view(std::uint32_t count, const std::byte*& at, bool& owned) noexcept {
   at = nullptr;
   owned = false;
@@ -190,7 +196,7 @@ bool Decoder::view(std::uint32_t count, const std::byte*& at, bool& owned) noexc
 
 bool Decoder::set_position(std::uint32_t to) noexcept {
   if (!ok()) return false;
-  std::uint32_t after = 0;  // bytes of the following pieces
+  std::uint32_t after = 0;  // the total size of the pieces with an index greater than `i`
   for (std::size_t i = message_->pieces.size(); i-- != 0;) {
     const PayloadPiece& one = message_->pieces[i];
     if (to >= one.position) {

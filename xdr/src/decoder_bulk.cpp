@@ -45,8 +45,9 @@ bool Decoder::bulk(bulk_data& out) noexcept {
   return done;
 }
 
-/// Skips an item that is not in the stream. Its length has been checked. Returns false if the rest of the stream does
-/// not continue after the item.
+/// Advances position_ past a reduced item, whose bytes are in a chunk and not in the stream. `padded_length` is the
+/// length of the item with its pad, which the caller has checked. Returns false if the next bytes of the stream do not
+/// have the position at which the item ends.
 bool Decoder::jump(std::uint32_t padded_length) noexcept {
   const PayloadPiece* current = piece();
   if (current != nullptr && offset_ == current->octets.size) {
@@ -71,7 +72,8 @@ bool Decoder::reduced_argument(bulk_data& out) noexcept {
   item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
   out.kind = bulk_kind::item;
   out.item = static_cast<std::uint32_t>(item_ - 1);
-  if (!item->parts.empty() && capacity(item->parts) >= out.length) {  // already pulled
+  // If an RDMA Read has already fetched the argument, refers to the memory that holds it.
+  if (!item->parts.empty() && capacity(item->parts) >= out.length) {
     out.kind = bulk_kind::parts;
     out.parts = item->parts.data();
     out.part_count = static_cast<std::uint32_t>(item->parts.size());
@@ -89,7 +91,8 @@ bool Decoder::reduced_result(bulk_data& out) noexcept {
   item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
   out.item = static_cast<std::uint32_t>(item_ - 1);
   out.kind = bulk_kind::placed;
-  // Nothing to skip: in a reply, the pieces around a placed item follow each other without a gap.
+  // Does not call jump(), unlike reduced_argument(): in a reply, the positions of the pieces do not count the item, so
+  // there is no gap to skip.
   return true;
 }
 
@@ -104,7 +107,8 @@ bool Decoder::chunk_left() const noexcept {
 }
 
 bool Decoder::inline_bulk(bulk_data& out) noexcept {
-  // [8166-6.1-d] refuses a result that is inline and not empty although a Write chunk is left
+  // [8166-6.1-d] A server must use a Write chunk that the call offers for a result. Fails if a result that is not empty
+  // is inline, although a Write chunk with room is left.
   if (out.length != 0 && chunk_left()) {
     fail(DecodeFailure::ignored_chunk);
     return false;

@@ -65,13 +65,16 @@ bool Encoder::set_position(std::uint32_t to) noexcept {
   return true;
 }
 
-/// Replaces the bytes from at_ on by the first bytes of `value`. Returns the number of bytes replaced, or value.size()
-/// on failure.
+/// Replaces the bytes from at_ on by the first bytes of `value`, at most up to the end of the message. Returns the
+/// number of bytes replaced, so that the caller can append the remaining bytes of `value`. Returns value.size() on
+/// failure.
 std::size_t Encoder::rewrite(Octets value) noexcept {
   std::size_t done = 0;
   for (const PayloadPiece& piece : out_.payload().pieces) {
     if (done == value.size()) break;
-    if (at_ < piece.position) break;  // at_ is within an item
+    // If at_ is before this piece, it is in the gap that a DDP-eligible item leaves. The bytes of an item belong to its
+    // owner and cannot be replaced.
+    if (at_ < piece.position) break;
     const std::uint32_t offset = at_ - piece.position;
     if (offset >= piece.octets.size) continue;
     if (std::ranges::find(borrowed_, piece.position) != borrowed_.end()) break;
@@ -100,8 +103,9 @@ void Encoder::bulk(const bulk_data& value) noexcept {
       out_.u32(value.length);
       return out_.item(value.part_span());
     case bulk_kind::octets: break;
+    // A received item of one of these kinds does not refer to its bytes, so the encoder cannot send them.
     case bulk_kind::item:
-    case bulk_kind::placed: return out_.fail();  // an incoming item refers to no memory
+    case bulk_kind::placed: return out_.fail();
   }
   if (staging_ == nullptr || value.length == 0 || rewriting_) return counted(value.octet_span());
   const BufferRef staged = staging_->stage(value.length);

@@ -82,15 +82,17 @@ struct Ports {
   std::uint16_t mount;
 };
 
-/// Runs rpcbind until ganesha, the parent, has ended. Calls `ready` when ganesha listens on both ports; ends rpcbind
-/// early if ganesha does not listen in time.
+/// Runs in a helper process, whose parent process becomes ganesha. Starts rpcbind, calls `ready` when ganesha listens
+/// on both ports, and ends rpcbind when ganesha has ended. If ganesha does not listen in time, ends rpcbind at once and
+/// does not call `ready`.
 [[noreturn]] void help(const std::string& rpcbind, pid_t ganesha, const Ports& ports, const Child::Ready& ready) {
   be_silent();
   sigset_t end;
   ::sigemptyset(&end);
   ::sigaddset(&end, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &end, nullptr);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // ends sigwait() below when the parent ends
+  // The kernel sends SIGTERM to this process when its parent, ganesha, ends. SIGTERM ends sigwait() below.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   const pid_t registry = ::fork();
   if (registry == 0) {
     ::sigprocmask(SIG_UNBLOCK, &end, nullptr);

@@ -52,7 +52,7 @@ LibnfsConnection::LibnfsConnection(std::uint16_t port, int program, int version)
 void LibnfsConnection::fail(const std::string& what) {
   const char* why = rpc_get_error(context());
   const std::string text = "libnfs: " + what + (why != nullptr ? std::string(": ") + why : std::string());
-  context_.reset();  // cancels the calls in flight, whose state is the caller's
+  context_.reset();  // ends the calls in flight before the exception destroys the caller's state, which they use
   throw std::runtime_error(text);
 }
 

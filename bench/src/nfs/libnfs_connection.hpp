@@ -29,7 +29,8 @@ class LibnfsConnection {
   /// Makes one call and waits for the reply. `take` gets the result, which is valid only until `take` returns.
   void call(const Submit& submit, const std::function<void(const void*)>& take);
 
-  /// A run of calls, `depth` of them in flight, until `limit` calls have been started or the time is `end`.
+  /// The parameters of run(), which keeps `depth` calls in flight. It starts no further call after it has started
+  /// `limit` calls, or after the time `end`. `submit` starts one call.
   struct Sequence {
     std::function<int(std::uint64_t number, rpc_cb, void*)> submit;
     std::uint32_t depth = 1;

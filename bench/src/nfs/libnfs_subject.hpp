@@ -12,8 +12,8 @@ enum class TcpServer : std::uint8_t {
   ganesha  ///< nfs-ganesha on a directory
 };
 
-/// libnfs as the client over TCP. Throws Unavailable if libnfs was not found when this program was built, or if ganesha
-/// cannot run here.
+/// Makes a subject whose client is libnfs, connected over TCP to `server`. Throws Unavailable if libnfs was not found
+/// when this program was built, or if `server` is nfs-ganesha and this machine cannot run it.
 std::unique_ptr<Subject> make_libnfs(const Setting& setting, TcpServer server);
 
 }  // namespace rpcrdma::bench

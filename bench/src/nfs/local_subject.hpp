@@ -6,8 +6,9 @@
 
 namespace rpcrdma::bench {
 
-/// The NFS cases that create, list and copy files, as system calls on a local directory, in one thread. With `durable`,
-/// fsync() writes the files and their directories to disk, as on an export with `sync`.
+/// A subject without a server. It performs the NFS cases that create, list and copy files in a local directory, by
+/// system calls on one thread. With `durable`, it calls fsync() for the files and their directories, so that changes
+/// are on the disk as on an export with `sync`.
 std::unique_ptr<Subject> make_local(bool durable);
 
 }  // namespace rpcrdma::bench

@@ -25,9 +25,11 @@ constexpr std::uint32_t kListed = 10'000;
 /// Makes the directory `path` and fills it with empty files. Throws std::runtime_error, as do all functions here.
 void fill_directory(const std::filesystem::path& path);
 
-/// The number of directories of a tree, which have equal numbers of files, and the bytes of each file.
+/// The number of directories that make_tree() makes in `path`.
 constexpr std::uint32_t kTreeDirectories = 30;
+/// The size in bytes of each file that make_tree() makes.
 constexpr std::uint32_t kTreeFileBytes = 4096;
+/// Makes the directory `path` and a tree in it. Each directory of the tree gets `files` / kTreeDirectories files.
 void make_tree(const std::filesystem::path& path, std::uint32_t files);
 
 /// Bytes of the file that READ and WRITE use.

@@ -23,7 +23,8 @@
 namespace rpcrdma::bench {
 namespace {
 
-/// Counts the copied files. check() throws if a file had a problem or is missing.
+/// Counts the files that a copy has completed. check() throws if the copy has reported a problem, or if the number of
+/// completed files differs from its argument.
 class StrictObserver final : public nfs::CopyObserver {
  public:
   void on_found(std::uint64_t) override {}
@@ -134,7 +135,8 @@ class Nfs final : public Subject {
     if (found != kListed) throw std::runtime_error("the directory was not listed completely");
   }
 
-  /// Copies into a new directory each time; the copies are removed with the subject.
+  /// Copies the tree to a directory that no earlier copy has used. The copies remain in folder_, which removes them
+  /// when the subject is destroyed.
   Outcome copy_tree(const Case& which) {
     const bool put = which.operation == Operation::tree_put;
     const std::filesystem::path from = put ? folder_.path() / "tree" : folder_.exported() / "tree";

@@ -9,7 +9,7 @@ namespace rpcrdma::bench {
 
 enum class CapturedSide : std::uint8_t { server, client };
 
-/// As make_rpcrdma(), with a capture of the traffic of one side.
+/// Makes the same subject as make_rpcrdma(), except that `side` captures its traffic in a temporary file.
 std::unique_ptr<Subject> make_captured(const Setting& setting, CapturedSide side);
 
 }  // namespace rpcrdma::bench

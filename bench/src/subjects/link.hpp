@@ -15,7 +15,7 @@
 
 namespace rpcrdma::bench {
 
-/// An event loop with a fabric on it, for any number of Links.
+/// An event loop, and a fabric and a memory pool on it. Any number of Links may use them together.
 struct Loop {
   explicit Loop(const Setting& used)
       : setting(used),
@@ -30,7 +30,7 @@ struct Loop {
   }
 
   Setting setting;
-  fabric::OpenOptions open;  // holds the capture
+  fabric::OpenOptions open;  // its member `tap` keeps the capture alive, if there is one
   boost::asio::io_context context{1};
   Runner runner{context, setting.poll};
   std::unique_ptr<fabric::Fabric> fabric;

@@ -37,8 +37,8 @@ constexpr std::chrono::milliseconds kSpin{2};
 struct Request {
   std::uint32_t body = 0;    // bytes of each body: the bulk data that follows a request
   std::uint32_t answer = 0;  // bytes after each reply
-  std::uint32_t repeat = 1;  // replies to one request, or bodies after one request
-  std::uint32_t depth = 1;   // the depth of the case
+  std::uint32_t repeat = 1;  // the number of bodies, if `body` is not 0; of replies, if `answer` is not 0
+  std::uint32_t depth = 1;   // the depth of the case; bulk data uses as many buffers in turn, but at most kBuffers
 };
 
 /// A small message and bulk data, which one system call can send or receive together.
@@ -53,7 +53,8 @@ struct Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// The small message, if `small_bytes` is not 0, and `bytes` of buffer `number`.
+  /// Returns the memory of one transfer: the first `small_bytes` bytes of the small message, and then the first `bytes`
+  /// bytes of a buffer for bulk data. The transfers with consecutive values of `number` use the buffers in turn.
   std::array<iovec, 2> vectors(std::size_t small_bytes, std::uint32_t number, std::uint32_t bytes) {
     return {{{small.data(), small_bytes}, {bulk + std::size_t{number % kBuffers} * kBulk, bytes}}};
   }
@@ -168,7 +169,7 @@ class RawTcp final : public Subject {
   Usage usage() override { return child_.usage(); }
 
  private:
-  /// The most bulk bytes that one request transfers as a stream.
+  /// The maximum number of bulk bytes in the one-way stream that one request starts.
   static constexpr std::uint32_t kStream = 64u << 20;
 
   std::optional<Outcome> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {
@@ -199,7 +200,7 @@ class RawTcp final : public Subject {
     no_delay(socket_.get());
   }
   void set_up() {
-    socket_ = {};  // the server serves one connection at a time
+    socket_ = {};  // closes an earlier connection, because the server serves only one connection at a time
     connect();
     exchange({});
     socket_ = {};

@@ -24,9 +24,10 @@ namespace {
 constexpr std::uint32_t kMaxData = 1u << 20;
 constexpr std::uint32_t kMaxConnections = 16384;
 
-/// The memory from or to which the data of one call is transferred; later calls use the object again.
+/// Describes the memory for the data of one call, which is the source of a READ or the destination of a WRITE. When the
+/// data has been transferred, the object returns to Landings, which lends it to a later call.
 struct Landing {
-  memory::RegisteredBuffer buffer;  // destination of a WRITE
+  memory::RegisteredBuffer buffer;  // owns the destination of a WRITE; empty for a READ
   BufferRef ref;
 };
 

@@ -5,7 +5,8 @@
 
 namespace rpcrdma::bench {
 
-/// Credits of each side of a connection: the greatest depth of all cases and sweeps.
+/// The credits for which the client and the server of a connection are configured. The number is the greatest
+/// Case::depth of all cases and sweeps, because one connection may have that many operations in flight.
 constexpr std::uint32_t kCredits = 64;
 
 /// Serves the service of service.hpp on one thread, until the process is killed.

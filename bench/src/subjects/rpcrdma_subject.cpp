@@ -24,11 +24,13 @@ namespace {
 
 /// An upper bound on the memory registered for the receives and sends of one idle connection.
 constexpr std::size_t kPoolForEach = 128u << 10;
-/// Connections that are opened before the measured ones.
+/// The number of idle connections that are opened before the measurement of idle connections begins. Their cost, which
+/// includes allocations that the server makes only once, is not part of the result.
 constexpr std::uint32_t kFirstIdle = 16;
 
-/// Raises the limit of descriptors if `connections` to one port need it. Throws Unavailable if that fails, or if there
-/// are too few local ports.
+/// Makes sure that a child process can open `connections` connections to one port of the server. Raises the limit of
+/// file descriptors, which child processes inherit, if it is too low. Throws Unavailable if the limit cannot be raised,
+/// or if there are too few local ports.
 void require_room(std::uint32_t connections) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -87,11 +89,12 @@ class Rpcrdma final : public Subject {
     posted_kib_ = static_cast<double>(posted - posted_before) / count / 1024;
   }
 
-  /// Ends the process that holds the idle connections, and returns the milliseconds until the server has none of them.
-  /// Later calls return the same value.
+  /// Ends the process that holds the measured idle connections (idle_). Returns the time, in milliseconds, after which
+  /// the server no longer counts these connections. Later calls measure nothing and return the same value.
   double notice_end() {
     if (notice_ms_) return *notice_ms_;
-    connections();  // makes a call, which opens the first link
+    // Opens the first link, because connections() makes a call. The link must be open before links_ is counted.
+    connections();
     const std::size_t others = kFirstIdle + links_.size();
     const auto start = Clock::now();
     idle_.reset();
@@ -116,7 +119,8 @@ class Rpcrdma final : public Subject {
     return {child_.resident(), child_.board().receive_bytes};
   }
 
-  /// Made at the first use: a capture starts a thread, and all servers must be forked before that.
+  /// Returns the event loop of the clients. The first call makes it. The loop is not made earlier, because a capture
+  /// starts a thread when the loop is made, and the server processes must be forked while there is only one thread.
   Loop& loop() { return loop_ ? *loop_ : loop_.emplace(setting_); }
 
   Link& link(std::size_t number) {

@@ -7,8 +7,9 @@
 
 namespace rpcrdma::bench {
 
-/// This library, client and server, on one thread each; the server holds `idle` more connections. Throws Unavailable if
-/// this machine's limits do not permit so many.
+/// Makes the subject that measures this library. The client and the server run on one thread each. In addition to the
+/// measured connections, another process holds `idle` connections to the server. Throws Unavailable if the limits of
+/// this machine do not permit so many connections.
 std::unique_ptr<Subject> make_rpcrdma(const Setting& setting, std::uint32_t idle = 0);
 
 }  // namespace rpcrdma::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The service of bench.x as this library sees it: the procedures of bench.x, with the bulk data DDP-eligible, and one
-// more.
+// The measured service, as clients and servers of this library use it. It has the procedures of the interface file
+// bench.x, with DDP-eligible bulk data, and also the procedure Publish.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 

@@ -74,7 +74,7 @@ void serve_by_door(const Setting& setting, const Child::Ready& ready) {
 void serve_program(const Child::Ready& ready) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   const int one = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // inherited by accepted sockets
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // accepted sockets inherit this option
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -93,7 +93,8 @@ void serve_program(const Child::Ready& ready) {
 
 class TirpcProgram final : public Subject {
  public:
-  /// If `door` is set, the program uses rpcrdma/tirpc.h with these settings, with or without stable_opaques.
+  /// If `door` is not null, client and server use rpcrdma/tirpc.h with these settings, and `stable_opaques` is an
+  /// option of the client. If `door` is null, they use libtirpc over TCP.
   explicit TirpcProgram(const Setting* door, bool stable_opaques = false)
       : door_(door != nullptr),
         stable_opaques_(stable_opaques),

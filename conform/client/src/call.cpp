@@ -16,7 +16,8 @@ ChunkLists unused(const ChunkLists& offered) {
   return out;
 }
 
-/// Adds to `writes` the Writes of `data` into the segments of `offered`. Returns the chunk with the lengths used.
+/// Adds to `writes` the RDMA Writes that fill the segments of `offered` in order with `data`, as far as it fits.
+/// Returns the chunk, in which the length of each segment is the number of bytes written to this segment.
 Chunk fill(const Chunk& offered, View data, std::vector<RemoteWrite>& writes) {
   Chunk out = offered;
   for (RdmaSegment& segment : out) {

@@ -14,7 +14,7 @@ struct Call {
   std::size_t number = 0;   ///< number of this call in the run, from 1
   std::size_t on_link = 0;  ///< number of this call on its connection, from 1
   RdmaHeader header{};
-  Bytes payload{};  ///< as received; the whole message after the Read chunks have been read
+  Bytes payload{};  ///< the inline part as received; the whole RPC message once its Read chunks have been read
   RpcCall rpc{};    ///< the RPC call; for a long call, set only after its chunk has been read
 
   bool is(std::uint32_t program, std::uint32_t procedure) const noexcept {
@@ -42,7 +42,7 @@ struct Reply {
   std::optional<std::uint32_t> invalidate;  ///< the handle for Send with Invalidate
   std::vector<RemoteWrite> writes;
   std::vector<Bytes> before, after;
-  bool send = true;        ///< false: only `before` and `after` are sent
+  bool send = true;        ///< whether to send `writes` and the message; `before` and `after` are sent in any case
   bool abort = false;      ///< the connection is aborted afterwards
   bool unchanged = false;  ///< set by a change that does not apply to this reply
 
@@ -58,7 +58,9 @@ struct Agreed {
 
 constexpr std::size_t kReplyHead = 24;  ///< bytes of an accepted RPC reply before its results
 
-/// The correct reply.
+/// Returns the reply that a correct server sends to `call`. The reply carries `answer`, inline or in the chunks that
+/// the call offers, and grants `credits`. It is refusal() if a chunk is too small, or if the Reply chunk that the reply
+/// needs is missing.
 Reply plan_reply(const Call& call, const Answer& answer, const Agreed& agreed, std::uint32_t credits);
 /// An RDMA_ERROR with ERR_CHUNK.
 Reply refusal(const Call& call, std::uint32_t credits);

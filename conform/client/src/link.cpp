@@ -17,7 +17,8 @@ namespace {
 /// reported.
 constexpr std::size_t kLeastReceive = 16384;
 constexpr std::uint32_t kReceives = 64;
-/// A call with more bytes in its Read chunks is refused.
+/// The maximum number of bytes in all Read chunks of a call together. The tester does not read the chunks of a longer
+/// call, and refuses the call.
 constexpr std::uint64_t kLongestCall = 16u << 20;
 
 std::size_t size_of_receives(const Setup& setup) {
@@ -43,7 +44,8 @@ struct Link::Receive final : fabric::WorkContext {
   std::unique_ptr<fabric::MemoryRegion> region;
 };
 
-/// A work request of the send queue, with its memory. Destroys itself when it completes.
+/// A work request of the send queue, and the registered memory that it uses. An element of Link::posted_. Its
+/// completion removes it from this list and destroys it.
 struct Link::Posted final : fabric::WorkContext {
   Posted(Link& link, Bytes contents, std::function<void(bool)> finished)
       : of(link), bytes(std::move(contents)), done(std::move(finished)) {
@@ -220,7 +222,8 @@ void Link::arrived(View bytes) {
     try {
       call.rpc = decode_call(call.payload);
     } catch (const DecodeError& error) {
-      // The payload of a call with Read chunks is decoded again when it is whole.
+      // If the call has Read chunks, the inline payload is incomplete, and this error proves nothing. The payload is
+      // decoded again when the chunks have been read.
       if (!call.has_reads())
         return watch_.broken(Always::decodable, fmt::format("RPC call: {}: {}", error.what(), hex(call.payload)));
     }

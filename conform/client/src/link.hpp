@@ -23,7 +23,7 @@ class Link;
 /// Events of a link. The io_context calls the functions.
 class LinkEvents {
  public:
-  /// A call whose header could be decoded; its Read chunks have not been read.
+  /// A call has arrived, and its RPC-over-RDMA header has been decoded. Its Read chunks have not been read yet.
   virtual void on_call(Link& link, Call call) = 0;
   /// All Read chunks of the call have been read.
   virtual void on_whole_call(Link& link, Call& call) = 0;
@@ -42,12 +42,16 @@ class Link final : private fabric::QueuePairEvents {
 
   const Setup& setup() const noexcept { return setup_; }
   bool ended() const noexcept { return ended_; }
-  /// As both sides' private data specify; 1,024 bytes and no invalidation if a side sent none.
+  /// Returns the inline threshold for replies, and whether a reply may be sent by Send with Invalidate. The RFC 8797
+  /// private data of both sides determine these values. If a side has sent none, the threshold is 1,024 bytes, and
+  /// remote invalidation is not used.
   Agreed agreed() const;
   std::size_t calls() const noexcept { return calls_; }
 
-  /// Reads the Read chunks of the call, then calls on_whole_call(). A call that is too long or malformed is refused. If
-  /// a Read fails, the connection ends.
+  /// Reads the data of the call's Read chunks from the client, inserts it into the payload, and then calls
+  /// on_whole_call(). If there is no data to read, calls on_whole_call() at once. If the Read chunks are longer than
+  /// 16 MiB together, or if the assembled message cannot be decoded, answers the call with ERR_CHUNK instead. If a Read
+  /// fails, the connection ends.
   void complete(Call call);
   void send(const Reply& reply);
   void send(View message, std::optional<std::uint32_t> invalidate = std::nullopt);
@@ -57,7 +61,8 @@ class Link final : private fabric::QueuePairEvents {
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset, std::function<void(bool)> done);
   void abort();
   void disconnect();
-  /// A reverse call with this XID was sent: the client may answer it.
+  /// To be called before a reverse call with this XID is sent. The client may answer the call with an RDMA_ERROR, which
+  /// would otherwise count as a violation.
   void note_reverse(std::uint32_t xid) { reverse_.insert(xid); }
 
  private:

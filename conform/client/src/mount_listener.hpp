@@ -11,7 +11,7 @@ namespace rpcrdma::conform::client {
 
 class MountListener {
  public:
-  /// Returns the reply to an RPC call; empty to end the connection.
+  /// A function that returns the RPC reply to the RPC call `call`. An empty result ends the connection.
   using Answer = std::function<Bytes(View call)>;
   /// Throws boost::system::system_error if it cannot listen. Port 0 is any free port.
   MountListener(boost::asio::io_context& context, const boost::asio::ip::tcp::endpoint& local, Answer answer);

@@ -40,7 +40,9 @@ class Process {
   void look();
 
   boost::asio::signal_set children_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // expires with this object
+  // The handler of children_ holds a weak_ptr to this flag. The weak_ptr expires when this object is destroyed, and the
+  // handler then does nothing.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   pid_t pid_ = -1;
   bool ended_ = false;
   int status_ = 0, signal_ = 0;

@@ -73,7 +73,8 @@ class Hook<void(Arguments...)> {
     function_(arguments...);
   }
   bool used() const noexcept { return used_; }
-  bool reached() const noexcept { return reached_; }  ///< called, even if no function is set
+  /// True if the hook has been called, whether or not a function was set.
+  bool reached() const noexcept { return reached_; }
   bool is_set() const noexcept { return function_ != nullptr; }
 
  private:
@@ -93,14 +94,16 @@ struct Hooks {
   Hook<void(nfs::Handle&)> handle;  ///< the handle in results of LOOKUP, CREATE, MKDIR, SYMLINK
   Hook<void(Fsinfo&)> fsinfo;
   Hook<void(std::uint32_t& status, nfs::Handle& root, std::vector<std::uint32_t>& flavors)> mount;
-  /// A status other than 0 fails the NFS procedure, which is then not executed.
+  /// Called before each NFS procedure except NULL. If the function returns a status other than 0, the procedure is not
+  /// executed, and the reply has that status.
   std::function<std::uint32_t(std::uint32_t procedure)> status;
   bool status_used = false;
 
   bool used() const noexcept {
     return status_used || any_of([](const auto& hook) { return hook.used(); });
   }
-  /// Whether a hook that is set here, other than `status`, was reached in `other`, the hooks of another run.
+  /// Compares the hooks of a case with `other`, the hooks of a run without a fault. Returns true if at least one hook
+  /// is set here and was reached in `other`. The case can then take effect in its own run. `status` is not considered.
   bool reached_in(const Hooks& other) const noexcept {
     const auto both = [](const auto& mine, const auto& its) { return mine.is_set() && its.reached(); };
     return both(attributes, other.attributes) || both(optional_attributes, other.optional_attributes) ||

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kLongestName = 255, kLongestTarget = 4096, kLongestData = 1u << 20;
 constexpr std::uint32_t kFbig = 27, kNospc = 28, kNotsupp = 10004;
 constexpr std::uint64_t kWriteVerifier = 0x636f6e666f726d;
-constexpr std::size_t kEntrySize = 24;              // bytes of an entry besides its name
+constexpr std::size_t kEntrySize = 24;              // bytes of a READDIR entry without its name
 constexpr std::size_t kPlusSize = 88 + 4 + 4 + 16;  // bytes that READDIRPLUS adds to an entry
 
 /// sattr3
@@ -108,7 +108,7 @@ void Service::create(In& in, Out& out) {
   const std::string name = names.text(kLongestName);
   const std::uint32_t how = names.u32();
   Node* node = directory ? files_.child(*directory, name) : nullptr;
-  if (node && how != 0) return wcc(out.u32(nfs::kExist), directory);  // GUARDED, EXCLUSIVE
+  if (node && how != 0) return wcc(out.u32(nfs::kExist), directory);  // 0: UNCHECKED, 1: GUARDED, 2: EXCLUSIVE
   if (!node) node = make_in(in, out, directory, nfs::kRegular);
   if (!node) return;
   if (how != 2) set_attributes(names, *node);
@@ -208,7 +208,8 @@ void Service::list(In& in, Out& out, bool plus) {
   const bool good = directory && directory->type == nfs::kDirectory;
   post_op(out.u32(good ? nfs::kOk : directory ? nfs::kNotdir : nfs::kStale), directory);
   if (!good) return;
-  // Bytes: kHead for a reply without entries, kMost for the largest page.
+  // Sizes in bytes. kHead is subtracted for the parts of the results other than the entries. kMost limits the results,
+  // even if the client accepts more.
   constexpr std::uint32_t kHead = 128, kMost = 16384;
   Listing page = page_of(*directory, cookie, std::min(room, kMost) - std::min(room, kHead), plus);
   hooks_.listing(page);

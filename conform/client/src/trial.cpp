@@ -200,8 +200,9 @@ Outcome Trial::execute() {
   return out;
 }
 
-/// True if the rules and hooks apply to no call of the run without a fault: the case then needs no run. False if an
-/// observer, a status hook or a function for connection requests is set.
+/// True if the case needs no run, because its rules and hooks apply to no call of the baseline run, the run without a
+/// fault. False if an observer, a status hook or a function for connection requests is set, because the baseline run
+/// does not show whether these would act.
 bool Trial::is_out_of_reach() const {
   const Stage::Baseline& baseline = stage_.baseline;
   const Hooks& hooks = service_.hooks();

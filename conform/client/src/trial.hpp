@@ -16,7 +16,8 @@ namespace rpcrdma::conform::client {
 
 class Trial;
 
-/// State that all runs share.
+/// What the baseline run and the runs with a fault have in common: the server side that the tested command connects to,
+/// and the results of the baseline run.
 struct Stage {
   ClientOptions options;
   boost::asio::io_context context;
@@ -41,13 +42,14 @@ struct Stage {
   void wait(const std::function<bool()>& done, std::chrono::milliseconds limit);
 };
 
-/// Chooses calls.
+/// A condition that selects the calls for which it returns true.
 using When = std::function<bool(const Call&)>;
-/// The n-th call of the run, and those after it.
+/// Selects call `number` of the run and all later calls. The first call has number 1.
 When from(std::size_t number);
-/// Calls of an NFS procedure.
+/// Selects the calls of an NFS procedure.
 When of(std::uint32_t procedure);
-/// Calls by the chunks that they offer; without_chunks() leaves out the first call of the run.
+/// The next four functions select calls by the chunks that they offer. without_chunks() does not select the first call
+/// of the run.
 When with_write_chunk();
 When with_reply_chunk();
 When with_read_chunk();
@@ -68,10 +70,11 @@ class Trial final : public LinkEvents {
   using Answering = std::function<void(std::unique_ptr<fabric::ConnectionRequest>)>;
   Hooks& hooks() noexcept { return service_.hooks(); }
   Setup& setup() noexcept { return setup_; }
-  /// Changes the replies to the first `times` calls that `when` chooses. A reply marked Reply::unchanged does not
-  /// count.
+  /// Runs `change` for the reply to each call that `when` chooses, until it has changed `times` replies. A reply for
+  /// which `change` sets Reply::unchanged does not count.
   void on_reply(When when, Change change, std::size_t times = 1);
-  /// As on_reply(), but the call is not executed and its chunks are not read: `action` may answer it.
+  /// Passes the first `times` calls that `when` chooses to `action`, which may answer them. Apart from what `action`
+  /// does, these calls are not executed, and their Read chunks are not read.
   void on_call(When when, TakeOver action, std::size_t times = 1);
   /// Passes each call to `action` before the call is executed.
   void observe(TakeOver action) { observer_ = std::move(action); }
@@ -87,9 +90,11 @@ class Trial final : public LinkEvents {
   void requires_rule(Always rule) { required_ = rule; }
   std::size_t connections() const noexcept { return links_.size() + held_.size() + rejected_; }
   std::size_t calls() const noexcept { return calls_; }
-  /// Records that the misbehaviour took place. on_reply(), on_call(), on_request() and the hooks need no such call.
+  /// Records that the misbehaviour took place. A case need not call this function for misbehaviour that it defines by
+  /// on_reply(), on_call(), on_request() or the hooks.
   void happened() noexcept { happened_ = true; }
-  /// The client has broken a rule, which fails the case.
+  /// Records that the client has broken a rule, which makes the case fail. If the function is called again, only the
+  /// first `how` is reported.
   void broken(const std::string& how) {
     if (broken_.empty()) broken_ = how;
   }
@@ -101,14 +106,16 @@ class Trial final : public LinkEvents {
   void stays_intact() { run(Expect::intact); }
   void fails() { run(Expect::failure); }
   void ends() { run(Expect::any); }
-  /// As ends(), but the command may run until it is killed: for listings of a directory that have no end.
+  /// As ends(), but the command need not end by itself. Use it for a case in which the server's listing of a directory
+  /// has no end.
   void survives() { run(Expect::endless); }
   /// Runs the command without a fault. Returns an error message, or an empty string.
   std::string run_baseline();
 
   /// Handles a connection request of the client.
   void requested(std::unique_ptr<fabric::ConnectionRequest> request);
-  /// The reply to a call of MOUNT over TCP; empty if the call cannot be decoded.
+  /// Returns the RPC reply to `message`, an RPC call that the MountListener has received over TCP. The result is empty
+  /// if `message` cannot be decoded.
   Bytes mount_reply(View message);
 
  private:

@@ -12,9 +12,9 @@ namespace rpcrdma::conform::client {
 /// The requirement of one case, in addition to those that all cases share.
 enum class Expect {
   endless,  ///< the command may run until it is killed, as the listing has no end
-  any,      ///< the command ends; its files may differ
-  intact,   ///< exit status 0 only if all files are as they would be without the fault
-  success,  ///< exit status 0, and the files are right
+  any,      ///< the command ends, with any exit status; its files may differ from those without the fault
+  intact,   ///< the command ends; if its exit status is 0, all files are as they would be without the fault
+  success,  ///< exit status 0, and all files are as they would be without the fault
   failure,  ///< an exit status other than 0
 };
 
@@ -26,13 +26,13 @@ struct Outcome {
   std::string output;  ///< the end of its standard output and standard error
   std::size_t calls = 0, connections = 0;
   bool retries_without_end = false;
-  std::chrono::milliseconds took{0}, silent{0};  ///< silent: since its last call
+  std::chrono::milliseconds took{0}, silent{0};  ///< `took`: the whole run; `silent`: its part after the last call
   std::uint64_t memory = 0;                      ///< peak resident bytes
-  std::vector<std::string> outside;              ///< files outside of its directory that it made, changed or removed
+  std::vector<std::string> outside;  ///< files that the command made, changed or removed outside of its directory
   std::vector<std::string> damaged;  ///< files that are missing or differ from those of the run without a fault
 };
 
-/// The limits of a run, whatever the case expects.
+/// Limits on the resources that the command may use in a run. judge() applies them for every value of Expect.
 struct Bounds {
   std::uint64_t memory = 0;  ///< peak resident bytes; 0: no limit
 };

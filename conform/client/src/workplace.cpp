@@ -45,7 +45,8 @@ std::string describe_entry(const fs::directory_entry& entry) {
   return "file " + contents_of(entry.path());
 }
 
-/// Up to kMostEntries entries. Does not follow symbolic links, or enter directories that cannot be read.
+/// Describes the files and directories below `top`, at most kMostEntries of them. Does not follow symbolic links, and
+/// does not enter directories that cannot be read.
 Tree tree_below(const fs::path& top) {
   Tree out;
   std::error_code failed;

@@ -42,7 +42,8 @@ std::optional<std::string> Selection::add(const std::string& pattern) {
   try {
     if (is_glob(pattern)) {
       globs_.push_back(pattern);
-      // A pattern without wildcards may match a part of the id, as a regular expression does.
+      // A pattern without wildcards also selects each id of which it is a part. It is therefore added as a regular
+      // expression as well.
       if (pattern.find_first_of("*?") == pattern.npos) expressions_.emplace_back(pattern);
     } else {
       expressions_.emplace_back(pattern);

@@ -7,7 +7,8 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Escapes '#', which begins a directive in a line of TAP.
+/// Returns `text` for the end of a TAP line. An unescaped '#' would begin a directive, so '#' and '\' are preceded by
+/// a backslash.
 std::string directive_text(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {

@@ -12,8 +12,9 @@ namespace {
 
 constexpr const char* kRejected = "the responder rejects these read depths";
 
-/// Sends an enhanced Request with `word` and returns the Reply, which must be enhanced and accept it. Skips the case if
-/// the connection ends without a valid Reply or, with `may_reject`, if the responder rejects the connection.
+/// Sends an enhanced Request with `word` and returns the Reply. The case fails unless the Reply is enhanced and accepts
+/// the connection. The case is skipped if the connection ends before a whole Reply has arrived. With `may_reject`, the
+/// case is also skipped if the Reply rejects the connection.
 Reply start(Peer& peer, const Enhanced& word, bool may_reject = false) {
   const Request request = enhanced_request(word);
   peer.send(encode(request));
@@ -128,9 +129,9 @@ ReadRequest decode_read_request(View payload) {
   return {in.u32(), in.u64(), in.u32(), in.u32(), in.u64()};
 }
 
-/// Makes a long NULL call from segments of four bytes, each with a handle of its own, so that each needs a Read. Read
-/// Requests stay unanswered until no more of them arrive, and are then answered one by one. No more than `ird` of them
-/// may be unanswered at a time.
+/// Checks that the responder never has more than `ird` Read Requests outstanding. Sends a long NULL call in segments of
+/// four bytes. Each segment has its own handle, so that the responder must read each one separately. The test answers
+/// no Read Request until no more of them arrive, and then answers them one by one.
 void reads_within(Peer& peer, std::uint16_t ird) {
   constexpr std::uint32_t kFirstHandle = 0x0C0F0000, kSize = 4;
   Enhanced word;

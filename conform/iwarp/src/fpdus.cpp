@@ -94,7 +94,9 @@ void add_padding(IwarpFamily& family) {
               });
 }
 
-/// Sends a call with a flipped bit. The responder must end the connection, and not answer the call.
+/// Sends an FPDU with a call, in which one bit has been flipped after the computation of the CRC. The bit is in the
+/// byte at position `at`, counted from the start or from the end of the FPDU. The responder must end the connection
+/// without an answer to the call.
 void damaged(Peer& peer, std::size_t at, bool from_the_end) {
   peer.start();
   peer.expect_alive();

@@ -31,7 +31,8 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   const IwarpOptions& options() const noexcept { return options_; }
-  /// Closes the connection, and opens another one.
+  /// Closes the TCP connection, if there is one, and opens a new one. Resets the state of the stream, such as the
+  /// use of markers and the MSNs.
   void reconnect();
   /// Sends bytes. It is no error if the peer has ended the connection.
   void send(View bytes);

@@ -17,13 +17,14 @@ struct Violation {
   const char* rules;
   const char* sends;
   Codes codes;  ///< permitted codes of the Terminate; empty: no RFC specifies them
-  /// Makes ULPDUs, of which the last one breaks the rule. A call has been answered on the connection, and `msn` is the
-  /// next MSN.
+  /// Returns the ULPDUs that the tester sends, of which the last one breaks the rule. Before that, the tester has made
+  /// a call on the connection, and the peer has answered it. `msn` is the MSN of the next Send after this call.
   std::function<std::vector<Bytes>(Peer& peer, std::uint32_t msn)> make;
   Level level = Level::must;
 };
 
-/// A Violation of one untagged segment that has a call as payload.
+/// Returns a Violation that sends one untagged segment with a NULL call as payload. `spoil` gets the header of the
+/// segment, with the correct MSN, and changes it so that it breaks a rule.
 Violation untagged(const char* name, const char* rules, const char* sends, Codes codes,
                    std::function<void(Untagged& header)> spoil) {
   return {name, rules, sends, std::move(codes), [spoil = std::move(spoil)](Peer& peer, std::uint32_t msn) {
@@ -238,7 +239,8 @@ std::vector<Violation> all_violations() {
   return out;
 }
 
-/// Sends the violation after a call that was answered. Returns the ULPDU that breaks the rule.
+/// Starts the connection, makes a call that the peer must answer, and then sends the segments of the violation. Returns
+/// the ULPDU of the last segment, which breaks the rule.
 Bytes commit(Peer& peer, const Violation& violation) {
   peer.start();
   peer.expect_alive();

@@ -10,7 +10,7 @@ namespace rpcrdma::conform {
 /// The capture that --capture asks for. While this object exists, SIGUSR2 stops and starts the capture.
 class Captured {
  public:
-  /// Adds the capture to `fabric`. Throws UsageError.
+  /// Opens the capture, if one is wanted, and sets `fabric.tap` to it. Throws UsageError if it cannot be opened.
   Captured(const std::optional<capture::CaptureOptions>& wanted, fabric::OpenOptions& fabric)
       : capture_(open(wanted)), toggled_(capture_) {
     fabric.tap = capture_;

@@ -36,8 +36,9 @@ struct RunWords {
 
 void add_run_options(CLI::App& command, RunWords& words);
 
-/// Lists or runs the cases of `suite`. `reach` is called before the first case, and `healthy` after each; both return
-/// an error message, or an empty string. Throws UsageError.
+/// Lists or runs the selected cases of `suite`, and returns the exit status of the program. Calls `reach` before the
+/// first case and `healthy` after each case. Each of the two functions returns an error message, which ends the run, or
+/// an empty string. Throws UsageError.
 int run_suite(const Suite& suite, Subject subject, const RunWords& words, const HealthCheck& reach,
               const HealthCheck& healthy);
 

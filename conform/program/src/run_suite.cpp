@@ -21,7 +21,8 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-/// Reporters, and the files that they write. A report to "-" replaces the terminal report.
+/// Owns the reporters that the command line requests, and the files to which they write. If none of them writes to the
+/// standard output (path "-"), a reporter for the terminal is added.
 class Reports {
  public:
   explicit Reports(const RunWords& words) {

@@ -13,7 +13,8 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// The values of the command line. interpret() completes `options` with them.
+/// The values of the command line. The parser stores some of them in `options` directly. interpret() checks and
+/// converts the strings and `patience`, and stores the results in `options` as well.
 struct ServerWords {
   std::string server, program = "nfs3", crc, root_handle;
   double patience = 10;

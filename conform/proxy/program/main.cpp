@@ -27,7 +27,8 @@ void print_counters(const Proxy& proxy) {
   std::fflush(stderr);
 }
 
-/// Prints the counters at each signal, until one ends the program.
+/// Prints the counters at each signal. SIGUSR1 has no other effect. Every other signal of the set also stops the proxy,
+/// so that the program ends.
 void await_signal(boost::asio::signal_set& signals, Proxy& proxy) {
   signals.async_wait([&](error_code failed, int number) {
     if (failed) return;

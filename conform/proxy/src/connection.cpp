@@ -108,7 +108,8 @@ asio::awaitable<void> Connection::forward(Half& half) {
   if (!closed_) sink(half).shutdown(Tcp::socket::shutdown_send, ignored);
 }
 
-/// Delays the write of a message by the time of the rule `join`, and adds what arrives meanwhile to the same write.
+/// Applies a rule with the action `join` to the frames in `half.output`. Waits for the time of the rule. If bytes have
+/// arrived by then, reads once and appends their frames, so that the caller's flush() writes all frames together.
 asio::awaitable<void> Connection::join(Half& half) {
   error_code ignored;
   co_await wait(half, std::exchange(half.join, Time{0}));
@@ -192,7 +193,8 @@ asio::awaitable<void> Connection::apply(Half& half, Fault fault, const Frame& fr
   }
   report(half, frame, fault, what);
   if (rule.action != Action::delay && rule.action != Action::hold) co_return;
-  co_await flush(half);  // the delay must not affect earlier bytes
+  // Writes the bytes before this frame at once: the rule delays or holds only the frame and what follows it.
+  co_await flush(half);
   if (rule.action == Action::delay)
     co_await wait(half, rule.time);
   else
@@ -218,7 +220,8 @@ std::string Connection::lower(const Fault& fault, const Frame& frame, MutableOct
   return fmt::format("{} instead of {}", fault.rule.grant, *before);
 }
 
-/// Returns whether the wait was ended before its time.
+/// Waits for `time` on the timer of `half`. Returns true if the connection is already closed, or if the timer was
+/// cancelled before it expired.
 asio::awaitable<bool> Connection::wait(Half& half, Time time) {
   if (closed_) co_return true;
   error_code cancelled;
@@ -236,7 +239,8 @@ asio::awaitable<void> Connection::hold(Half& half, const Rule& rule) {
   half.release.reset();
 }
 
-/// Passes on the bytes of the message before the cut, if any. Ends both connections when it has passed them all.
+/// Passes on the part of `bytes` that lies before the place of the cut in the message. Ends both connections when it
+/// has passed on all bytes before this place, or the whole message if the message is shorter.
 asio::awaitable<void> Connection::cut(Half& half, const Frame& frame, Octets bytes) {
   const std::size_t passed = std::min(half.cut_in, bytes.size());
   half.output.insert(half.output.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(passed));
@@ -278,7 +282,8 @@ asio::awaitable<void> Connection::write(Half& half, Octets bytes) {
 void Connection::note_start_up(const Half& half, const Frame& frame) {
   if (frame.kind != Kind::mpa_request && frame.kind != Kind::mpa_reply) return;
   const auto& flags = half.frames.flags();
-  // The side that asks for markers receives them.
+  // The sender of an MPA frame with the markers flag asks for markers in the FPDUs that it receives. Therefore markers
+  // are in the direction opposite to that of the frame.
   if (flags && flags->markers) unframe(other(half), "has markers");
   if (flags && flags->reject && half.side == Side::to_client) {
     unframe(to_server_, "belongs to a rejected connection");

@@ -30,22 +30,23 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using Time = std::chrono::milliseconds;
 
-  /// One direction. A read begins after all whole frames of the previous read are written, which bounds the memory.
-  /// Only join() reads before that.
+  /// One direction of the relay. Except in join(), which reads once more, a read begins only after all whole frames of
+  /// the previous read have been written. This bounds the memory that the direction uses.
   struct Half {
     Half(Side its_side, boost::asio::io_context& context);
     Side side;
     FrameReader frames;
-    std::vector<std::byte> input;  // its first `held` bytes were received and wait for the rest of their frame
+    std::vector<std::byte> input;  // the buffer of reads; its first `held` bytes have been read and not passed on yet
     std::size_t held = 0;
     std::vector<std::byte> output;  // bytes to write next
     std::uint64_t passed = 0;       // bytes written
     boost::asio::steady_timer timer;
-    std::optional<std::uint64_t> release;  // a hold ends when the other direction has passed this many bytes
+    // If set, a hold of this direction ends when `passed` of the other direction reaches this number.
+    std::optional<std::uint64_t> release;
     Time join{0};
     // Faults of the current message, set at its first frame.
     std::optional<Fault> cut, split;
-    std::size_t cut_in = 0;  // bytes left until the cut
+    std::size_t cut_in = 0;  // bytes of the message that still pass before the cut
   };
   enum class More { yes, no };
 
@@ -80,7 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Log log_;
   Half to_server_, to_client_;
   bool closed_ = false;
-  unsigned running_ = 0;  // coroutines that have not ended
+  unsigned running_ = 0;  // the number of directions whose coroutine forward() has not ended
   std::function<void()> ended_;
 };
 

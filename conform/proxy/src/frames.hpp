@@ -51,8 +51,8 @@ class FrameReader {
   /// Returns the first frame of `bytes`; nothing if it is incomplete, or if the stream is not framed. The next call
   /// expects the bytes after this frame.
   std::optional<Frame> next(Octets bytes);
-  /// Whether the bytes cannot be divided into frames: they do not begin with a valid start-up frame, or unframe() was
-  /// called.
+  /// True once the stream is no longer divided into frames, because it does not begin with a valid start-up frame, or
+  /// because unframe() was called.
   bool unframed() const noexcept { return unframed_; }
   /// Ends the division into frames, because markers are in use or the connection was rejected.
   void unframe() noexcept { unframed_ = true; }

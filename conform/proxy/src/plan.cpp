@@ -32,9 +32,12 @@ std::vector<Fault> Plan::judge(Side side, const Frame& frame) {
   return out;
 }
 
-/// Whether a rule may act on this connection. The first act on a connection uses up one of the rule's `times`.
+/// Whether the rule may act on this connection. A rule of the script may act on at most Rule::times connections. Its
+/// first action on a connection uses up one of them, and its later actions on that connection use up none.
 bool Plan::takes_turn(std::size_t index) {
-  if (index >= director_.left_.size()) return true;  // the seed chose the rule for this connection alone
+  // left_ covers the rules of the script. The rules after them were generated from the seed for this connection alone,
+  // and `times` does not limit them.
+  if (index >= director_.left_.size()) return true;
   std::uint32_t& left = director_.left_[index];
   if (turns_[index] == Turn::open) {
     turns_[index] = left == 0 ? Turn::used_up : Turn::acts;

@@ -12,12 +12,13 @@ namespace rpcrdma::proxy {
 struct Fault {
   Rule rule;
   Dice dice;
-  std::uint32_t number;  ///< number of the message among those of its direction that the rule matches
+  std::uint32_t number;  ///< 1 for the first message of this connection and direction that the rule matches
   bool begins;           ///< true for the first message on which the rule acts in this direction of the connection
 };
 
-/// The rules, and the number of further connections on which each may act. Random choices depend only on the seed, the
-/// rule, the direction, and the numbers of the connection and of the message, not on the order of events.
+/// What the plans of all connections share: the rules of the script, the seed, and for each rule the number of further
+/// connections on which it may act. A random choice depends only on the seed, the rule, the direction, and the numbers
+/// of the connection and of the message. It does not depend on the order in which connections and messages arrive.
 class Director {
  public:
   Director(Script script, std::uint64_t seed);
@@ -45,13 +46,14 @@ class Plan {
   bool takes_turn(std::size_t index);
   std::optional<Procedure> remember(Side side, const Frame& frame);
 
-  static constexpr std::size_t kMaxCalls = 4096;  // unanswered calls to remember; one more displaces the oldest
+  // The maximum number of unanswered calls in calls_. A further call displaces the oldest one.
+  static constexpr std::size_t kMaxCalls = 4096;
 
   Director& director_;
   std::uint32_t connection_;
   std::vector<Rule> rules_;
-  /// Whether a rule of the script acts on this connection. used_up: other connections have used up its `times`; open:
-  /// not yet decided.
+  /// Whether a rule of the script acts on this connection. `open` means that this has not been decided yet. `used_up`
+  /// means that the rule does not act, because it has already acted on Rule::times other connections.
   enum class Turn : std::uint8_t { open, acts, used_up };
   std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it has matched
   std::vector<Turn> turns_;                         // the state of each rule on this connection

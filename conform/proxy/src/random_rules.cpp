@@ -32,7 +32,8 @@ Rule random_cut(Dice& dice, bool in_start_up) {
   return rule;
 }
 
-/// A flip that the receiver is certain to detect: by a wrong CRC, or by a wrong value in a header.
+/// A rule that flips a bit so that the receiver is certain to detect the change. Either the rule leaves the CRC wrong
+/// and applies only to frames with a CRC, or it corrects the CRC and changes a header field that the receiver checks.
 Rule random_flip(Dice& dice) {
   static constexpr Kind kKinds[] = {Kind::call, Kind::reply, Kind::read_request, Kind::read_response, Kind::write};
   static constexpr Field kFields[] = {Field::ddp_version, Field::rdmap_version, Field::msn};
@@ -66,7 +67,7 @@ Rule random_segmentation(Dice& dice, Action action) {
   rule.nth = dice.between(1, 40);
   rule.count = dice.between(1, 50);
   rule.time = std::chrono::milliseconds(action == Action::split ? 0 : dice.between(1, 20));
-  // Without `size`, a split has pieces of random sizes.
+  // With a probability of 2/3, a split rule has no `size`. The proxy then cuts into pieces of random sizes.
   if (action != Action::split || dice.below(3) != 0) return rule;
   rule.kind = pick(dice, kKinds);
   rule.count = dice.between(1, 4);

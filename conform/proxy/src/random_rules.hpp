@@ -4,7 +4,8 @@
 
 namespace rpcrdma::proxy {
 
-/// A random number generator. Its numbers depend on the seed and the purpose, but not on the order of events.
+/// A random number generator for one purpose, such as one fault on one connection. Its numbers depend only on the seed
+/// and the purpose. They are therefore the same in each run with this seed, even if events happen in another order.
 class Dice {
  public:
   /// Generators of the same seed with different `purpose` return different numbers.
@@ -19,8 +20,8 @@ class Dice {
   std::uint64_t state_;
 };
 
-/// The faults that the seed chooses for a connection; connections are counted from 1. The first connection is not cut
-/// during start-up, as a client need not retry when it cannot connect at all.
+/// Returns the rules that the proxy draws from `seed` for the connection with the number `connection`. Numbers begin at
+/// 1. No rule cuts connection 1 during its start-up, because a client need not retry if its first attempt fails.
 std::vector<Rule> random_rules(const RandomRule& random, std::uint64_t seed, std::uint32_t connection);
 
 }  // namespace rpcrdma::proxy

@@ -14,7 +14,8 @@ bool is_start_up(const Frame& frame) noexcept {
 
 bool is_tagged(const Frame& frame) noexcept { return frame.kind == Kind::write || frame.kind == Kind::read_response; }
 
-/// The bits of a field: the first bit, and the number of bits.
+/// The place of a field in a frame: the number of its first bit, and how many bits it has. Bit 0 is the most
+/// significant bit of the first byte.
 struct Place {
   std::size_t bit, count;
 };

@@ -30,8 +30,9 @@ struct RpcMessage {
 /// Where the credit value is in an RPC-over-RDMA message, in all versions (RFC 8166 section 4.2.3).
 inline constexpr std::size_t kCreditOffset = 8;
 
-/// Reads the payload of a Send that travels in direction `side`; nothing if it is too short for a transport header. In
-/// a message without an RPC header, the direction tells calls from replies; an RDMA_ERROR is always a reply.
+/// Reads the payload of a Send that travels in direction `side`. Returns nothing if the payload is too short for a
+/// transport header. If the payload has no RPC header that this function can read, a message to the server counts as a
+/// call and a message to the client as a reply. Exception: an RDMA_ERROR always counts as a reply.
 std::optional<RpcMessage> read_rpc_message(Octets payload, Side side);
 
 /// True for NFSv3's procedures from CREATE to LINK: a second execution of the call may have a different effect.

@@ -15,14 +15,14 @@ inline constexpr std::array<std::string_view, 8> kActionNames{"cut",  "delay", "
                                                               "join", "flip",  "credits", "drop-reply"};
 constexpr std::string_view name_of(Action action) noexcept { return kActionNames[static_cast<std::size_t>(action)]; }
 
-/// The place of the flipped bit: a field of the header. `any`: the place is Rule::bit or, without it, chosen by the
-/// seed.
+/// The field of the header in which the action `flip` inverts one bit. The seed determines the bit in the field. With
+/// `any`, the action inverts the bit Rule::bit of the frame or, if that is absent, a bit that the seed determines.
 enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, stag };
 inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
                                                              "queue", "msn",         "stag"};
 
-/// One fault, and the messages on which it acts. Each direction of a connection counts the messages that match the
-/// rule; the fault acts on numbers `nth` to `nth` + `count` - 1.
+/// One fault, and the messages on which it acts. The messages of a connection that match the rule are numbered from 1,
+/// separately in each direction. The fault acts on the messages with the numbers `nth` to `nth` + `count` - 1.
 struct Rule {
   Action action = Action::cut;
   std::optional<Kind> kind;  ///< nothing: every kind
@@ -36,18 +36,19 @@ struct Rule {
   std::chrono::milliseconds time{0};       ///< delay: the time; hold, join: the longest time
   std::uint64_t bytes = 0;                 ///< hold: until this many bytes have passed in the other direction
   std::uint32_t size = 0;                  ///< split: size of the pieces; 0: random sizes
-  Field field = Field::any;                ///< flip: the field with the bit
+  Field field = Field::any;                ///< flip: the header field that contains the bit
   std::optional<std::uint32_t> bit;        ///< flip: number of the bit in the frame
   bool fix_crc = false;                    ///< flip: whether to correct the CRC
-  bool only_with_crc = false;              ///< flip: only in frames with a CRC
+  bool only_with_crc = false;              ///< flip: leave frames without a CRC unchanged
   std::uint32_t grant = 1;                 ///< credits: the largest grant
-  std::optional<std::uint32_t> procedure;  ///< drop_reply; if absent: each non-idempotent procedure
+  std::optional<std::uint32_t> procedure;  ///< drop_reply: the procedure of the call; nothing: any non-idempotent one
 };
 
-/// The rule `random`: the seed chooses up to `each` rules for each of the first `connections` connections.
+/// The rule `random` of a script. For each of the first `connections` connections, the proxy generates up to `each`
+/// rules from the seed.
 struct RandomRule {
   std::uint32_t connections = 8, each = 3;
-  bool start_up = true;         ///< may cut the start-up of all connections but the first
+  bool start_up = true;         ///< whether rules may cut the MPA start-up of connections other than the first
   std::optional<Kind> without;  ///< leaves out rules that name this kind of message
 };
 

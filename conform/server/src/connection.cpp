@@ -16,7 +16,8 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Receives are larger than the size that most cases announce, so that a Send that is too long arrives and is reported.
+/// The size of each posted Receive, in bytes. It is larger than the size that most cases announce to the server. A Send
+/// that exceeds the announced size therefore usually arrives, and the case can report it.
 constexpr std::size_t kReceiveSize = 16384;
 
 }  // namespace
@@ -73,7 +74,8 @@ Connection::Connection(Network& network, Setup setup) : network_(network), setup
   if (!established_) Record::fail("the connection is not established in time");
 }
 
-/// The connection ends before its windows are destroyed: the server may still invalidate one of them.
+/// quiesce() ends the connection before its windows are destroyed. Otherwise the server could still invalidate a window
+/// that no longer exists.
 Connection::~Connection() {
   if (queue_pair_) queue_pair_->quiesce();
   memories_.clear();

@@ -27,7 +27,7 @@ struct Network {
   Watch watch;
   std::uint32_t next_xid = 0x10000000;
 
-  /// Runs the io_context until `done` or the end of `limit`; returns done().
+  /// Runs the io_context until done() is true or the time `limit` has passed. Returns whether done() is true.
   bool wait(const std::function<bool()>& done, std::chrono::milliseconds limit);
 };
 
@@ -89,7 +89,8 @@ class Connection final : private fabric::QueuePairEvents {
 
   /// Memory of the tester, with `contents`. Lives as long as the connection.
   Memory& expose(Bytes contents, fabric::Access access);
-  /// An RDMA Write or Read of the server's memory. A correct server exposes none.
+  /// These functions post an RDMA Write to, or an RDMA Read from, memory of the server. A correct server exposes no
+  /// memory, so the operation must fail.
   void write(View data, std::uint32_t handle, std::uint64_t offset);
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset);
 
@@ -119,7 +120,8 @@ class Connection final : private fabric::QueuePairEvents {
   std::deque<std::unique_ptr<Memory>> memories_;
   std::deque<Message> messages_;
   fabric::ConnectionInfo info_;
-  /// The last message that was sent with a given XID; `lists` is empty if its header could not be decoded.
+  /// The version and the chunk lists of the last message that this side has sent with a given XID. The checks compare
+  /// the answer with them. `lists` is empty if the header of that message cannot be decoded.
   struct Asked {
     std::uint32_t version = 1;
     std::optional<ChunkLists> lists;

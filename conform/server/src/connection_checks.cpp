@@ -36,7 +36,8 @@ bool names_handle(const ChunkLists& lists, std::uint32_t handle) {
 
 }  // namespace
 
-/// Notes as much of the message as can be decoded: a case may send a malformed one.
+/// Notes the XID, the version and the chunk lists of a message that the tester sends, in order to check the answer. If
+/// the header cannot be decoded, because a case sends a malformed message, notes no lists.
 void Connection::note_sent(View message) {
   if (message.size() < 8) return;
   In in(message);

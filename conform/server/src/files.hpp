@@ -16,7 +16,7 @@ struct Files {
   std::string target;  ///< 101 characters: not a multiple of four
   nfs::Handle many;    ///< a directory whose listing does not fit inline
   std::size_t many_names = 0;
-  std::string missing;  ///< why there are no files; empty if there are
+  std::string missing;  ///< the reason why the files do not exist; empty if they exist
 
   static constexpr std::size_t kDataSize = 10003;  ///< not a multiple of four
 };

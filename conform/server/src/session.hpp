@@ -17,7 +17,8 @@ struct Outgoing {
 
   std::uint32_t xid() const noexcept { return header.xid; }
   Bytes payload() const { return encode(rpc); }
-  /// The length of the payload: the Position of a data item whose count word is the last word of the payload.
+  /// The length of the payload in bytes. If the last word of the payload is the count word of a data item in a Read
+  /// chunk, this length is also the Position of that Read chunk.
   std::uint32_t end() const { return static_cast<std::uint32_t>(payload().size()); }
   /// Header and, in an RDMA_MSG, the payload.
   Bytes bytes() const;
@@ -48,7 +49,8 @@ class Session {
   Outgoing file_call(std::uint32_t procedure, Bytes arguments);  ///< NFSv3, AUTH_SYS
   /// As file_call(); skips the case if there are no files.
   Outgoing nfs(std::uint32_t procedure, Bytes arguments);
-  /// The call as a long call, in a Position-Zero Read chunk divided into `lengths`; without lengths, one segment.
+  /// Returns `call` as a long call: an RDMA_NOMSG whose RPC message is in a Position-Zero Read chunk. `lengths` are the
+  /// lengths of the segments of this chunk. If `lengths` is empty, the chunk has one segment.
   Outgoing long_call(const Outgoing& call, const std::vector<std::uint32_t>& lengths = {});
   Memory& readable(Bytes contents) { return connection().expose(std::move(contents), fabric::Access::remote_read); }
   /// Memory for the server's Writes, filled with kUntouched.
@@ -64,11 +66,11 @@ class Session {
   Message answer_to(std::uint32_t xid);
   /// The next message, which must be an RDMA_MSG with a reply to this XID.
   RpcReply reply_to(std::uint32_t xid);
-  /// Like reply_to(), for a call that must be executed. Returns the results.
+  /// Like reply_to(), but fails unless the reply has the accept_stat SUCCESS. Returns the results in the reply.
   Bytes results_of(std::uint32_t xid);
-  /// Sends the call and returns the results.
+  /// Sends `call`, and returns the results in its reply as results_of() does.
   Bytes call(const Outgoing& call);
-  /// As reply_to(); `accept` is the expected accept_stat.
+  /// Like reply_to(), but fails unless the reply has the accept_stat `accept`.
   void expect_accept(std::uint32_t xid, std::uint32_t accept);
 
   void expect_err_chunk(std::uint32_t xid);

@@ -13,7 +13,7 @@ struct ServerTester::State {
   Network network;
   Files files;
   Suite suite;
-  Record unused;  // record of calls outside a case
+  Record unused;  // for the calls of `health`, which belong to no case and are not reported
   std::unique_ptr<Session> health;
 
   Session& session() {
@@ -51,7 +51,8 @@ ServerTester::~ServerTester() {
     state_->files.missing.clear();
     remove_files(state_->session(), state_->files);
   } catch (const std::exception&) {
-    // The removal failed, for example because the server no longer answers: files of the tester remain in the export.
+    // A destructor must not throw. If the removal fails, for example because the server no longer answers, files of the
+    // tester remain in the export.
   }
 }
 
@@ -75,7 +76,8 @@ std::string ServerTester::reach() {
   return {};
 }
 
-/// Uses the connection of earlier checks. If that fails, a new connection must work.
+/// Makes ordinary calls on the connection of the earlier checks. If they fail, makes them again on a new connection.
+/// Returns the reason if they fail there too, and an empty text if the server serves them.
 std::string ServerTester::check_health() {
   for (const bool again : {false, true}) {
     try {

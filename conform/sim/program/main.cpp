@@ -7,7 +7,8 @@
 
 #include "options.hpp"
 
-// For LeakSanitizer: a forked process exits before OpenSSL frees the objects of its first thread.
+// Suppresses a report of LeakSanitizer that shows no real leak: a forked process exits before OpenSSL frees the objects
+// that it has allocated for the first thread.
 extern "C" {
 [[gnu::visibility("default")]] const char* __lsan_default_suppressions();
 [[gnu::visibility("default")]] const char* __lsan_default_options();

@@ -18,8 +18,8 @@
 
 namespace rpcrdma::sim {
 
-/// A client of the procedures of service.hpp: several calls at a time, reverse calls, deadlines, cancellations. The
-/// stage outlives it. Destroy it when spent().
+/// A client that calls the procedures of service.hpp. It makes several calls at a time, sets deadlines, cancels calls,
+/// and serves reverse calls. The stage must outlive this object. Destroy this object only when spent() returns true.
 class CallClient {
  public:
   /// Makes `quota` calls. `number` is unique among all clients of a run.
@@ -33,7 +33,7 @@ class CallClient {
   /// Ends the client at once, as a crash of its process does. Its calls complete as cancelled.
   void end();
   bool ended() const noexcept { return ended_; }
-  /// After end(): no call and no buffer refers to this object any more.
+  /// Returns true if end() has been called and no call, handler or buffer refers to this object any more.
   bool spent() const noexcept { return drain_.over() && open_ == 0 && handlers_ == 0 && pool_.counters().lent == 0; }
   const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
   /// Checks that no call is in progress and that no window is bound.

@@ -18,7 +18,8 @@
 
 #include "random.hpp"
 
-// The executable's definitions take the place of those of libc and libstdc++.
+// Marks a function that replaces the function of the same name in libc or libstdc++. With default visibility, the
+// definition of this executable is also used for calls from shared libraries.
 #define RPCRDMA_SIM_REPLACES __attribute__((visibility("default")))
 
 namespace rpcrdma::sim::environment {

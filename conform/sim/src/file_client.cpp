@@ -51,7 +51,8 @@ FileClient::~FileClient() = default;
 
 asio::awaitable<void> FileClient::connect() {
   for (std::uint32_t attempt = 0; !lost_ && client_ == nullptr && attempt < 100; ++attempt) {
-    // The client owns only the forwarder: the counters of fabric_ are read after the client has ended.
+    // The client owns the forwarder, but not fabric_. The simulator still reads the counters of fabric_ when the client
+    // has ended.
     auto made = co_await nfs::Client::connect_over(std::make_unique<fabric::ForwardingFabric>(fabric_), stage_.endpoint,
                                                    options_of(stage_));
     if (made) {

@@ -12,8 +12,8 @@ namespace rpcrdma::sim {
 
 class FileWorker;
 
-/// An NFS client: sequences of operations on files, whose outcomes are compared with a model. The stage outlives it.
-/// Destroy it when finished().
+/// An NFS client of the simulation. It runs sequences of operations on files, and compares their outcomes with a model.
+/// The stage must outlive the client. Destroy the client only when finished() returns true.
 class FileClient {
  public:
   /// `number` is unique among all clients of a run.
@@ -25,7 +25,7 @@ class FileClient {
   /// Loses the device: operations in progress fail, and no more are started.
   void lose_device();
   bool lost() const noexcept { return lost_; }
-  /// Ends the client, which must have finished.
+  /// Destroys the object that makes the NFS calls. Requires finished().
   void end() noexcept { client_.reset(); }
   const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
   void check_idle();

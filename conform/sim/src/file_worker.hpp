@@ -13,18 +13,21 @@
 
 namespace rpcrdma::sim {
 
-/// One sequence of operations in a directory of its own, and the model of that directory. An operation that ends with
-/// an error of the transport may still take effect at any later time. The names that it changes become uncertain, and
-/// are neither used nor checked any more.
+/// Runs one sequence of operations in a directory of its own, and keeps a model of that directory. If an operation ends
+/// with a transport error, the server may have executed the operation, or may still execute it later. The names that
+/// such an operation changes are then uncertain: the worker neither uses nor checks them any more.
 class FileWorker {
  public:
-  /// `directory` is unique in a run.
+  /// `directory` is the name of the worker's directory. No other worker of the run uses this name.
   FileWorker(Stage& stage, std::string directory, std::uint64_t seed, const fabric::LoopbackFabric& fabric)
       : stage_(stage), name_(std::move(directory)), random_(seed), fabric_(fabric) {}
 
-  /// Makes the directory below `root`, and runs the operations until all are done or `lost` becomes true.
+  /// Makes the worker's directory in `root`, and then runs the operations in it one after another. Ends early if MKDIR
+  /// reports an error, if the run of the simulation has failed, or if the caller sets `lost` because the client has
+  /// lost its device.
   boost::asio::awaitable<void> run(nfs::Client& client, nfs::FileHandle root, const bool& lost);
-  /// Compares the directory with the model.
+  /// Checks that the directory in `files` has the names, file data and link targets that it must have after the
+  /// operations of this worker. Ignores names for which the outcome of an operation is uncertain.
   void check(nfsd::FileSystem& files);
 
  private:
@@ -34,8 +37,8 @@ class FileWorker {
   };
   enum class Outcome : std::uint8_t {
     done,       ///< the operation has taken effect
-    repeated,   ///< the first run has taken effect; a restarted server has run it a second time
-    nothing,    ///< the operation has no effect
+    repeated,   ///< it has taken effect; the server ran it again after a restart, and reported an error
+    nothing,    ///< the server has answered NFS3ERR_JUKEBOX, so the operation has no effect
     uncertain,  ///< it may have taken effect, or may yet do so
   };
 
@@ -52,7 +55,9 @@ class FileWorker {
   boost::asio::awaitable<void> list();
 
   void begin(std::string_view what, std::string_view name);
-  /// `already`: the error with which a resent operation fails if its first execution succeeded.
+  /// Judges the `status` of the operation that begin() has started. A restarted server may execute a resent operation a
+  /// second time. `already` is the error of the second execution if the first one has succeeded. It is error_code() if
+  /// the second execution succeeds as well.
   Outcome end(error_code status, error_code already);
   void check_memory(const memory::RegisteredBuffer& memory);
   void doubt(const std::string& name);
@@ -69,7 +74,9 @@ class FileWorker {
   nfs::FileHandle directory_;
   bool made_ = false;  // the directory exists
   std::uint32_t names_ = 0;
-  std::uint32_t lives_ = 0;  // number of servers that had been started when the operation began
+  // The value of Stage::server_lives when begin() started the operation. A different value in end() shows that the
+  // server has been restarted during the operation.
+  std::uint32_t lives_ = 0;
   std::string operation_;
   std::map<std::string, File> files_;
   std::map<std::string, std::string> links_;  // name and target

@@ -22,7 +22,8 @@ namespace {
 constexpr unsigned kMostSeconds = 600;  // limit of real time for one seed, in case a handler never returns
 constexpr int kFailed = 3;
 
-/// Written by a child.
+/// The results of the seeds that have been played, in memory that this process shares with its children. A child adds
+/// the results of its seeds. If the child dies, this process can still read them.
 struct Report {
   std::uint64_t seed = 0;  // the seed being played
   std::uint64_t played = 0;
@@ -128,7 +129,8 @@ bool fails(const Plan& plan, Report& report, const std::string& invariant) {
   return !passed && invariant == report.invariant.data();
 }
 
-/// Removes each fault, then as many operations as possible, if the same invariant is still broken without them.
+/// Returns a plan that still breaks `invariant`, and is smaller if possible. First removes, one by one, the faults
+/// without which the plan still breaks it. Then looks for the smallest number of operations that still breaks it.
 Plan shrink(Plan plan, Report& report, const std::string& invariant) {
   const auto accept = [&](Plan candidate) {
     if (!fails(candidate, report, invariant)) return false;

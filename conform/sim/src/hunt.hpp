@@ -16,7 +16,7 @@ struct HuntOptions {
   std::uint64_t failures = 1;  ///< end after this many seeds have failed
   bool shrink = true;
   std::optional<std::vector<std::uint32_t>> faults;  ///< the faults of the script to keep, by number
-  std::optional<std::uint32_t> operations;           ///< operations of each sequence; nothing: as the seed says
+  std::optional<std::uint32_t> operations;           ///< replaces Setup::operations; empty: the seed determines it
   RunOptions run;
 };
 

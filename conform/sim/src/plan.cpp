@@ -12,7 +12,8 @@ namespace {
 
 using fabric::LoopbackOperation;
 
-constexpr std::uint32_t kLastStep = 900;  // all faults have earlier steps: most runs without faults are over by then
+// make_fault() chooses a step before this one for each fault, because most runs without faults take fewer steps.
+constexpr std::uint32_t kLastStep = 900;
 
 constexpr LoopbackOperation kOperations[] = {LoopbackOperation::any,
                                              LoopbackOperation::register_memory,

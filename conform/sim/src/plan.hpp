@@ -14,13 +14,13 @@ enum class FaultKind : std::uint8_t {
   delay,         ///< frames wait up to `a` turns of the event loop
   drop,          ///< `a` more frames arrive, and the next one ends its connection
   stall,         ///< frames stop in transit for `b` ms
-  half_place,    ///< tagged data stops half placed for `b` ms
-  fail_server,   ///< the `b`-th operation of kind `a` on the server's fabric fails
+  half_place,    ///< RDMA Writes stay half placed, and RDMA Reads unanswered, for `b` ms
+  fail_server,   ///< of the later operations of kind `a` (LoopbackOperation) on the server's fabric, the `b`-th fails
   fail_client,   ///< as fail_server, on the fabric of the client that `c` chooses
   crash_server,  ///< the server ends at once, and comes back after `b` ms with `a` credits
-  stop_server,   ///< the server is closed with `b` ms for its calls, and comes back with `a` credits
+  stop_server,   ///< the server closes, gives its calls `b` ms to complete, and comes back with `a` credits
   lose_server,   ///< the server's device is lost; the server ends `b` ms later and comes back with `a` credits
-  crash_client,  ///< a client of calls ends at once, and a new one may start
+  crash_client,  ///< a call client (Setup::call_clients) ends at once, and a new one may start
   lose_client,   ///< a file client's device is lost; when its operations have failed, a new client may start
   cancel,        ///< a call in progress is cancelled
 };
@@ -32,7 +32,8 @@ struct Fault {
   std::uint32_t a = 0;
   std::uint32_t b = 0;
   std::uint32_t c = 0;
-  std::uint32_t number = 0;  ///< number in the script of the seed, from 1
+  /// The position, from 1, in the script as drawn from the seed. It stays the same when other faults are removed.
+  std::uint32_t number = 0;
 
   std::string text() const;
 };
@@ -49,8 +50,10 @@ struct Setup {
   std::uint32_t max_bulk = 0;   ///< bytes of the largest data item of a call
   std::uint32_t file_clients = 1;
   std::uint32_t call_clients = 1;
-  std::uint32_t workers = 1;     ///< concurrent sequences of operations of a file client
-  std::uint32_t operations = 0;  ///< of each sequence; also the calls of each client of calls that exists at the start
+  std::uint32_t workers = 1;  ///< concurrent sequences of operations of a file client
+  /// The number of operations in each sequence. A call client that exists at the start makes as many calls. A call
+  /// client that replaces a crashed one makes half as many.
+  std::uint32_t operations = 0;
   std::uint32_t call_timeout_ms = 0;
   std::uint32_t silence_ms = 0;
   std::uint32_t grace_ms = 0;
@@ -58,11 +61,14 @@ struct Setup {
 
 struct Plan {
   std::uint64_t seed = 1;
-  bool liveness = false;  ///< faults of network and processes only, so that every operation must succeed
+  /// If true, the script contains only faults of the network, of processes and of devices, from which clients and
+  /// servers can recover. The run then checks that the operations of surviving clients succeed.
+  bool liveness = false;
   Setup setup;
   std::vector<Fault> faults;  ///< sorted by their steps
 
-  /// Whether the script makes operations of a fabric fail. They may fail after its last step.
+  /// Whether the script contains faults that make an operation of a fabric fail (fail_server, fail_client). Such an
+  /// operation may come after the last step of the script.
   bool fails_operations() const noexcept;
 };
 

@@ -18,7 +18,7 @@ struct RunOptions {
 /// The outcome of a plan.
 struct Outcome {
   std::optional<Violation> violation;
-  std::uint64_t hash = 0;  ///< hash of the trace: equal for equal plans
+  std::uint64_t hash = 0;  ///< hash of the trace; the same in each run of a plan
   std::uint64_t steps = 0;
   std::uint64_t frames = 0;
   std::uint64_t calls = 0;  ///< calls that the servers received

@@ -102,7 +102,8 @@ void ServerLife::serve() {
 void ServerLife::run(std::uint64_t token, std::string_view what) {
   stage_.trace.note("server runs {} {:x}", what, token);
   stage_.ever_run.insert(token);
-  if (ended()) return;  // another server may have started by now
+  // A handler may still run after this server has ended. stage_.runs may then already count for the next server.
+  if (ended()) return;
   const std::uint32_t times = ++stage_.runs[token];
   stage_.trace.require(times == 1, invariant::kExecutedOnce, "{} {:x} runs {} times", what, token, times);
 }

@@ -31,14 +31,17 @@ class ServerLife {
   bool busy() const noexcept { return handlers_ != 0; }
   /// Closes the server: calls may end until `limit` has passed.
   void close(std::chrono::milliseconds limit, UniqueFunction<void()> closed);
-  /// Loses the device and all connections, and closes the server at once. If close() was called before, only the
-  /// `closed` of that call is called.
+  /// Simulates a crash: the server loses its device and all connections, and is closed at once, with no time for its
+  /// calls. Calls `closed` when the server is closed. If close() was called before, only the handler of that call is
+  /// called.
   void crash(UniqueFunction<void()> closed);
-  /// Call this after `closed` has been called, but not within it. Destroy the object when spent().
+  /// Destroys the transport server, and ends the waits of the handlers. Call this function after `closed` has been
+  /// called, but not from within `closed`. Destroy this object only when spent() returns true.
   void end();
   bool ended() const noexcept { return server_ == nullptr; }
   bool closing() const noexcept { return closing_; }
-  /// No call and no buffer refers to this object any more.
+  /// True when this object may be destroyed: some time after end(), when no call, handler or buffer refers to it any
+  /// more.
   bool spent() const noexcept { return drain_.over() && handlers_ == 0 && pool_.counters().lent == 0; }
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The procedures that a CallClient calls, and PING, which the server calls. Each call carries a token that no other
-// call has; its data follows from the token.
+// The RPC program of the simulation. A CallClient calls ONCE, STORE, FETCH and WATCH. The server calls PING in the
+// reverse direction. Each call carries a token that no other call has. The bulk data and the ballast of a call are
+// computed from its token, so that the receiver can check them.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 #include "rpcrdma/xdr/text.hpp"
@@ -11,7 +12,8 @@ namespace rpcrdma::sim {
 inline constexpr std::uint32_t kProgram = 0x2000534d;
 inline constexpr std::uint32_t kReplyHeader = 24;
 
-/// ONCE is not idempotent. The server answers after `hold` ms. A long ballast makes it a long call.
+/// The arguments of ONCE, which is not idempotent. The server replies after `hold` milliseconds. A long `ballast` makes
+/// the call a long call.
 struct OnceArgs {
   u_quad_t token;
   u_int hold;
@@ -26,7 +28,7 @@ inline bool_t xdr_once_args(XDR* xdrs, OnceArgs* args) {
 inline bool_t xdr_token_result(XDR* xdrs, TokenResult* result) { return xdr_u_quad_t(xdrs, &result->token); }
 inline rpc::ReplyBound once_bound(const OnceArgs&) { return {kReplyHeader + 8, {}}; }
 
-/// STORE is not idempotent, and has two eligible arguments.
+/// STORE is not idempotent. Its arguments contain two DDP-eligible items.
 struct StoreArgs {
   u_quad_t token;
   bulk_data first;
@@ -61,8 +63,8 @@ inline rpc::ReplyBound fetch_bound(const FetchArgs& args) {
   return {kReplyHeader + 16, {pad4(args.first), pad4(args.second)}};
 }
 
-/// WATCH asks the server for `calls` reverse calls. The server answers after them if `first` is not 0, otherwise before
-/// them. Not idempotent.
+/// WATCH asks the server to make `calls` reverse calls to the client. If `first` is 0, the server replies to WATCH
+/// before it makes the reverse calls. Otherwise it replies after they have ended. WATCH is not idempotent.
 struct WatchArgs {
   u_quad_t token;
   u_int calls;

@@ -57,7 +57,8 @@ class Waits {
   bool ended_ = false;
 };
 
-/// Tells when all handlers that were ready at start(), and those that they posted, have run. Must exist until then.
+/// Tells when the event loop has run the handlers that were ready at start(), and those that these handlers posted,
+/// directly or through up to three further handlers. The object must exist until over() returns true.
 class Drain {
  public:
   explicit Drain(boost::asio::io_context& context) : context_(context) {}

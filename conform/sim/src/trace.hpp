@@ -26,7 +26,8 @@ struct Violation {
   std::uint64_t step = 0;
 };
 
-/// The events of a run: hashed, and printed on request. The run ends at the first violation.
+/// Records a run: adds each event to a hash, and prints the event if the constructor was told to. Keeps the first
+/// violation of an invariant, at which the run ends.
 class Trace {
  public:
   explicit Trace(bool prints) : prints_(prints) {}

@@ -24,8 +24,8 @@ class WatchedRequester final : public transport::Requester {
 
  private:
   class Watched;
-  /// Assigns new windows to the call that was encoded last: windows are bound after the encoding of their call, before
-  /// the next event.
+  /// Assigns the windows that are new since the last call of this function to the RPC call that was encoded last. The
+  /// requester binds the windows of an RPC call after it has encoded the call and before it encodes or ends another.
   void assign_exposures();
   void over(Watched& call);
 
@@ -33,7 +33,8 @@ class WatchedRequester final : public transport::Requester {
   const fabric::LoopbackFabric& fabric_;
   Stage& stage_;
   std::unordered_map<const transport::Call*, std::unique_ptr<Watched>> calls_;
-  std::vector<std::uint32_t> known_;  // handles that belong to earlier calls
+  // The handles that assign_exposures() found exposed the last time. It assigns only handles that are not among these.
+  std::vector<std::uint32_t> known_;
   Watched* encoding_ = nullptr;
 };
 

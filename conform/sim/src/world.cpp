@@ -81,7 +81,8 @@ bool World::finished() const {
   return std::ranges::all_of(call_clients_, over) && std::ranges::all_of(file_clients_, over) && lost_clients_.empty();
 }
 
-/// Ends all faults.
+/// Ends the simulated faults of the network and lets the actions that are still scheduled, such as a restart of the
+/// server, happen at once. Then waits until the server is running and no handler of a call runs any more.
 void World::settle() {
   stage_.faults_over = true;
   trace_.note("faults are over");
@@ -94,7 +95,8 @@ void World::settle() {
   run_until([this] { return !life_->busy(); }, "handlers end");
 }
 
-/// Of a few new clients, one must succeed with all its calls: the script may still make operations of a fabric fail.
+/// Checks that the server still works. Makes up to kMostProbes new clients, one after another, until one succeeds with
+/// all its calls. A client may fail, because faults that make fabric operations fail may still be pending.
 void World::probe() {
   for (std::uint32_t i = 0; i < kMostProbes && !trace_.failed(); ++i) {
     CallClient& client =
@@ -140,7 +142,8 @@ void World::end_server() {
   run_until([this] { return ended_lives_.empty(); }, "the memory of the server returns");
 }
 
-/// Runs the remaining handlers. Without clients and servers, no timer may be left.
+/// Runs the handlers that are still queued. The event loop must not wait for a timer meanwhile, because the clients and
+/// servers, to which the timers belong, have ended.
 void World::end_network() {
   const std::uint64_t before = environment::waits();
   while (step()) {

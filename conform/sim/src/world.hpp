@@ -22,9 +22,11 @@ class World {
   Outcome play();
 
  private:
-  // The run (world.cpp).
+  // Functions that carry out the steps of the run, check them, and end the run (world.cpp).
   bool step();
-  /// Steps until done(). Returns false after a violation, such as too many steps or no step left to make.
+  /// Makes steps until done() returns true or an invariant is violated. Returns false after a violation. It is also a
+  /// violation if no event is pending, or if the run takes too many steps or too much simulated time. `what` names what
+  /// is awaited, for the text of this violation.
   template <class Done>
   bool run_until(Done done, std::string_view what);
   void note_frames();
@@ -36,7 +38,7 @@ class World {
   void end_server();
   void end_network();
 
-  // The script (world_faults.cpp).
+  // Functions that apply the faults of the script (world_faults.cpp).
   void apply(const Fault& fault);
   void stop_frames(fabric::LoopbackPause where, std::uint32_t ms);
   void start_server(std::uint32_t credits);
@@ -49,8 +51,9 @@ class World {
   fabric::LoopbackFabric* client_fabric(std::uint32_t which);
   /// Runs `action` after `ms` of simulated time, or earlier when the faults are over.
   void later(std::uint32_t ms, UniqueFunction<void()> action);
-  /// Destroys ended clients and servers to which nothing refers any more. Replaces lost file clients that have
-  /// finished, until kMostClients have been made.
+  /// Destroys the call clients and the servers that have ended and to which nothing refers any more. Ends each client
+  /// in lost_clients_ whose operations have finished. Makes a new file client in its place, unless kMostClients clients
+  /// have been made.
   void sweep();
 
   const Plan& plan_;
@@ -66,7 +69,7 @@ class World {
   std::unique_ptr<ServerLife> life_;  // null while the server is down
   std::vector<std::unique_ptr<CallClient>> call_clients_;
   std::vector<std::unique_ptr<FileClient>> file_clients_;
-  std::vector<std::unique_ptr<FileClient>> lost_clients_;  // their operations have not all failed yet
+  std::vector<std::unique_ptr<FileClient>> lost_clients_;  // their device is lost, and operations may be in progress
   std::vector<std::unique_ptr<FileClient>> retired_;       // their models are checked at the end
   struct Later {
     boost::asio::steady_timer timer;

@@ -37,8 +37,9 @@ Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endp
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-// The completion of a client's last call often resumes the coroutine that destroys the client, so the connection must
-// outlive this destructor.
+// On the client's thread, the connection is not destroyed here, but later by a handler of the io_context. The reason is
+// that the completion of the last call often resumes the coroutine that destroys the client. This destructor then runs
+// within a function of the connection.
 Client::~Client() {
   if (!impl_->context.get_executor().running_in_this_thread()) return;
   boost::asio::io_context& context = impl_->context;

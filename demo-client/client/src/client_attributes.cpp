@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t kMaxTransfer = 1u << 20;
 
-/// The size that the server prefers, or its maximum if it prefers none; within the maxima of the server and the client,
-/// but at least 512 bytes.
+/// Returns the size that the server prefers for a transfer, or its maximum if it prefers none. The result does not
+/// exceed the maximum of the server or that of the client, except that it is never less than 512 bytes.
 std::uint32_t transfer_size(std::uint32_t preferred, std::uint32_t maximum) noexcept {
   const std::uint32_t size = preferred != 0 ? std::min(preferred, maximum) : maximum;
   return std::clamp(size, 512u, kMaxTransfer);

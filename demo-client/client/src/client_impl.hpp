@@ -24,7 +24,8 @@ struct Link {
   rpc::Client rpc;
 };
 
-/// Members are destroyed from last to first: calls end before the connection, which ends before its memory.
+/// The members are destroyed in reverse order, so their order matters. `links`, with the calls and the connections,
+/// must be destroyed before `pool`, whose memory they use, and `pool` before `fabric`.
 struct Client::Impl {
   Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endpoint, ClientOptions client_options);
 
@@ -44,7 +45,8 @@ struct Client::Impl {
   rpc::Client& bulk_rpc() noexcept { return links[next_link++ % links.size()]->rpc; }
 };
 
-// Pass this object, not `{}`: GCC 12 copies a temporary argument of a coroutine byte by byte.
+// The default options, to be passed to coroutines instead of `{}`. GCC 12 copies a temporary argument of a coroutine
+// byte by byte, which is not a valid copy of a CallOptions.
 inline const rpc::CallOptions kNoOptions;
 
 /// Calls P once. The arguments, and the memory that they reference, must stay valid until the call completes.
@@ -56,8 +58,8 @@ Task<rpc::Decoded<typename P::Result>> call_once(rpc::Client& rpc, const typenam
   co_return std::move(reply);
 }
 
-/// Calls an NFSv3 procedure and retries on NFS3ERR_JUKEBOX (RFC 1813 section 2.6) until the timeout. Success means
-/// NFS3_OK.
+/// Calls an NFSv3 procedure. If the server answers NFS3ERR_JUKEBOX (RFC 1813 section 2.6), repeats the call until the
+/// timeout. Returns the reply if its status is NFS3_OK, and an error otherwise.
 template <rpc::Procedure P>
 Task<rpc::Decoded<typename P::Result>> call_over(rpc::Client& rpc, Client::Impl& impl, const typename P::Args& args,
                                                  const rpc::CallOptions& given) {

@@ -32,7 +32,8 @@ Task<FileHandle> ask_by_tcp(Client::Impl& impl, std::string path, Clock::time_po
   const auto requester = rpc::TcpRequester::make(impl.context, server);
   rpc::Client rpc(*requester, impl.context.get_executor(), {impl.rpc().credential(), impl.options.timeout});
   const Result<FileHandle> root = co_await ask(rpc, path, deadline);
-  // A system error would mean to PathResolver that the server does not export this path.
+  // A failure of the TCP connection is a system error. PathResolver would take a system error for a refusal of this
+  // path, and would ask the server for shorter paths. Therefore this function returns another error.
   if (!root && is_system_error(root.error())) co_return make_error_code(ClientError::mount_unreachable);
   co_return root;
 }

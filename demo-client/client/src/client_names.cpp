@@ -9,7 +9,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// The file that CREATE or MKDIR made.
+/// Returns the file or directory that CREATE or MKDIR has made. `handle` and `attributes` are from the reply. If either
+/// is absent, calls LOOKUP.
 Task<Node> made(Client& client, FileHandle directory, std::string name, post_op_fh3 handle, post_op_attr attributes) {
   const std::optional<FileHandle> file = from_wire(handle);
   const std::optional<Attributes> known = from_wire(attributes);

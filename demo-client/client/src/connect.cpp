@@ -16,7 +16,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t kMaxAddresses = 4;
-/// The longest time that a server gets to accept each further connection and to answer a NULL call on it.
+/// The longest time that the client waits until the server accepts a further connection and answers a NULL call on it.
 constexpr std::chrono::milliseconds kFurtherConnect{2000};
 
 struct Attempt {
@@ -27,8 +27,10 @@ struct Attempt {
 
 using Attempts = std::vector<Attempt>;
 
-/// Succeeds if the server answers. A server that cannot be reached gets only options.first_connect. A connected or
-/// rejecting server gets options.timeout: a full server accepts a connection once another has been idle for a while.
+/// Succeeds if the server answers a NULL call. The call waits for at most options.first_connect (or options.timeout, if
+/// that is shorter). If the server has then accepted or rejected the connection, a second call waits until
+/// options.timeout after the start. The reason is a server that has reached its maximum number of connections: it
+/// accepts a further one when another connection has been idle for some time.
 Task<void> knock(Client::Impl& impl) {
   Link& link = *impl.links.front();
   const Clock::time_point start = Clock::now();

@@ -8,7 +8,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// read_directory() drops "." and "..", so a server that sends one entry per page causes two empty pages.
+/// The number of empty pages in a row that are permitted. More of them count as an endless listing. read_directory()
+/// drops "." and "..", so even a correct server that sends one entry per page causes two empty pages.
 constexpr unsigned kMaxEmptyPages = 2;
 
 }  // namespace

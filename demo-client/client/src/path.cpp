@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kMaxMountPath = 1024;  // MNTPATHLEN, RFC 1813 section 5.1.4
 constexpr int kMaxLinks = 40;
-/// The error of rename(2) and rmdir(2) for a mount point.
+/// The error of resolve_parent() for an empty path, and for the path of an export that is not below another export.
+/// rename(2) and rmdir(2) report the same error for a mount point.
 const error_code kIsExport = make_error_code(boost::system::errc::device_or_resource_busy);
 
 std::string joined(std::span<const std::string> components) {
@@ -107,7 +108,8 @@ Task<Place> PathResolver::resolve_parent(Path path) {
   Place place;
   place.name = std::move(path.back());
   path.pop_back();
-  // Leaves the last component out, because some servers accept any path below an export in MNT.
+  // Looks for the export without the last component. Some servers accept any path below an export in MNT. For the whole
+  // path, such a server would return the handle of the object itself, and not that of its directory.
   const Result<Export> from = co_await find_export(path);
   if (!from && is_file_error(from.error())) {
     const Result<FileHandle> exported = co_await client_.mount(whole);

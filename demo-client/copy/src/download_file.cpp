@@ -36,7 +36,8 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
   Attributes& source = from.attributes;
   const Result<Attributes> there = local_attributes(to);
   if (!there) co_return there.error();
-  // Only a regular target is marked. The size of another target, such as /dev/null, says nothing about the copy.
+  // Only a regular file is marked as an unfinished copy (resume.hpp). The size of a target of another type, such as
+  // /dev/null, does not show how much has been copied.
   const bool regular = there->type == FileType::regular;
   const std::uint32_t mode = unmarked_mode(source, *there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
@@ -61,7 +62,8 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
     }
     const Result<Attributes> got = local_attributes(to);
     if (!got) co_return fail(got.error(), true);
-    // Checks the source again only if the copy has another size or was resumed.
+    // If the copy was not resumed and has the expected size, it is complete. Otherwise the source may have changed: its
+    // attributes are fetched again. The size of a target that is not a regular file says nothing.
     if (!regular || (start == 0 && got->size == source.size)) break;
     const Result<Attributes> now = co_await shared_.client.getattr(from.handle);
     if (!now) {

@@ -29,7 +29,7 @@ class DownloadTree : TreeWalk {
   }
 
  private:
-  /// A subdirectory.
+  /// A subdirectory that is to be copied: its name, and its handle and attributes on the server.
   struct Found {
     std::string name;
     Node node;
@@ -71,7 +71,8 @@ class DownloadTree : TreeWalk {
     co_await children.wait();
   }
 
-  /// Copies a subdirectory: concurrently if a walker is free, else before walk() returns.
+  /// Copies a subdirectory. If walkers_ has a free permit, a child coroutine copies it concurrently. Otherwise walk()
+  /// copies it before it returns.
   boost::asio::awaitable<void> walk(Group& children, Found found, const LocalDirectory& to, std::string path,
                                     std::size_t depth) {
     Permits::Permit walker = walkers_.try_acquire();

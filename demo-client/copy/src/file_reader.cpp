@@ -23,7 +23,8 @@ boost::asio::awaitable<void> FileReader::fetch(Range range) {
 
 boost::asio::awaitable<void> FileReader::work() {
   const Permits::Permit permit = co_await shared_.buffers.acquire();
-  // A buffer for the first piece is large enough for all: no later piece of a range is longer.
+  // This worker reads its pieces into one buffer. The buffer has the size of the worker's first piece, because no later
+  // piece of the queue is longer.
   std::optional<Range> range = queue_.next();
   if (!range) co_return;
   const Result<memory::RegisteredBuffer> buffer =

@@ -8,24 +8,29 @@
 
 namespace rpcrdma::nfs {
 
-/// Reads a file from the server, range by range. Workers take pieces from one queue; each reads its piece into its
-/// registered buffer, with further READs after a short one, and passes the piece to consume(). The file ends where the
-/// server sets eof, whatever its size was before.
+/// Reads a file from the server, one range after another. A range is divided into pieces, which wait in one queue.
+/// Several workers take pieces from the queue. A worker reads its piece into a registered buffer of its own, and then
+/// passes the piece to consume(). If a READ returns less than was asked for, the worker sends a further READ for the
+/// missing bytes. The file ends where the server sets eof, even if its size was different before.
 class FileReader {
  protected:
   FileReader(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, std::uint64_t start)
       : shared_(shared),
         from_(from),
         piece_(shared.limits.read_size),
-        // Files of /proc have data but no size.
+        // A size of 0 counts as 1, so that the first READ asks for one byte. It shows whether the file has data, as
+        // files of /proc have although their size is 0.
         walk_(start, std::max<std::uint64_t>(size, 1), shared.options.stride, piece_) {}
   ~FileReader() = default;
 
-  /// Reads until the end of the file or the first error, which is the result.
+  /// Reads the file from `start` on, until the server reports its end or an error occurs. Returns the first error, or
+  /// success.
   Task<void> read_all();
-  /// Takes `data`, the bytes of `range`; they are fewer than the range only at the end of the file.
+  /// Processes one piece of the file: `data` holds the bytes of `range`. If the file ends within `range`, `data` is
+  /// shorter than `range`. `data` is valid until the coroutine of consume() has ended.
   virtual boost::asio::awaitable<void> consume(Range range, BufferRef data) = 0;
-  /// Stops the workers at their next piece; only the first error counts.
+  /// Stores `why` as the result of read_all(), unless an earlier error is stored. From now on no worker begins another
+  /// piece.
   virtual void fail(error_code why) {
     if (!failed_) failed_ = why;
   }

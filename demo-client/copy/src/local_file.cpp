@@ -136,7 +136,7 @@ Result<void> check_written(int fd) {
   const int other = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (other < 0) return last_system_error();
   if (::close(other) != 0 && errno != EINTR) return last_system_error();
-  // sync_file_range() reports earlier write errors of the whole file, whatever the range.
+  // sync_file_range() reports earlier write errors of any part of the file, so a range of one byte is sufficient.
   if (::sync_file_range(fd, 0, 1, SYNC_FILE_RANGE_WAIT_BEFORE) == 0) return {};
   const bool is_no_file = errno == ESPIPE || errno == EINVAL || errno == ENOSYS;
   return is_no_file ? Result<void>() : last_system_error();

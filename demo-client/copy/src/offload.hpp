@@ -16,7 +16,8 @@ boost::asio::awaitable<std::invoke_result_t<Work&>> offload(boost::asio::thread_
       boost::asio::use_awaitable);
 }
 
-/// Below this size, copying from or to the page cache is faster than a thread switch.
+/// The least number of bytes for which file I/O is passed to offload(). I/O of fewer bytes runs on the calling thread,
+/// because a copy from or to the page cache is then faster than a switch to another thread.
 inline constexpr std::size_t kOffloadFrom = std::size_t{64} << 10;
 
 }  // namespace rpcrdma::nfs

@@ -13,11 +13,13 @@ namespace {
 
 constexpr std::size_t kMaxRemoveDepth = 4096;
 
-/// The number of repetitions of a page at which the walk fails. Fewer are normal: a listing may be outdated, and other
-/// clients may create the entries again.
+/// The walk fails when the CycleDetector has reported this many repeated pages of one directory. Fewer repeated pages
+/// are normal: a listing may be outdated, and other clients may create removed entries again.
 constexpr int kMaxRepeats = 3;
 
-/// The handle of a directory that is gone is stale; some servers answer NOENT if it is removed during the listing.
+/// Returns true if `error` means that an object no longer exists. A server answers NOENT for a name that has been
+/// removed, and STALE for the handle of a directory that has been removed. Some servers answer NOENT for such a handle
+/// too, if the directory is removed while it is listed.
 bool is_gone(const error_code& error) { return error == Status::noent || error == Status::stale; }
 
 std::vector<std::string> names_of(const Client::Page& page) {
@@ -55,7 +57,8 @@ class RemoveBelow {
         continue;
       }
       reader.rewind();
-      // Stops if the server keeps naming entries that it reports as removed.
+      // The next page is read from the start of the directory again. Gives up if the same names return again and again,
+      // because the server may list entries although it has reported their removal.
       if (pages.repeats(names_of(*page)) && ++repeats >= kMaxRepeats) co_return fail(Status::notempty);
       Group children(client_.executor());
       for (const DirectoryEntry& entry : page->entries) {

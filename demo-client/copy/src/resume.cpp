@@ -5,7 +5,9 @@ namespace rpcrdma::nfs {
 
 namespace {
 
-constexpr std::uint32_t kTaken = 7;  // three bits of the mark: the write permissions of owner, group, others
+/// The lowest three bits of the nanoseconds of the access time that marks an unfinished copy. They store the write
+/// permissions of owner, group and others, which the mark takes away from the mode of the copy.
+constexpr std::uint32_t kTaken = 7;
 
 constexpr std::uint32_t packed(std::uint32_t mode) noexcept {
   return (mode >> 7 & 1) << 2 | (mode >> 4 & 1) << 1 | (mode >> 1 & 1);
@@ -16,7 +18,8 @@ constexpr std::uint32_t unpacked(std::uint32_t taken) noexcept {
 static_assert(packed(0644) == 4 && packed(0666) == 7 && packed(0555) == 0);
 static_assert(unpacked(packed(0222)) == 0222 && unpacked(packed(0200)) == 0200 && unpacked(packed(0020)) == 0020);
 
-/// A time made of the source's mtime and size, as versions of one source may have the same mtime.
+/// Returns the time that marks an unfinished copy of `source`. It depends on the mtime and on the size, because two
+/// versions of the source may have the same mtime. The bits kTaken are 0.
 Time mark_time(const Attributes& source) noexcept {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   const std::uint64_t mixed = source.mtime.nanoseconds + source.size % kSecond;

@@ -15,19 +15,24 @@ inline constexpr std::uint32_t kUnfinished = 01000;
 inline constexpr std::uint32_t kWriteBits = 0222;
 
 constexpr bool is_marked(std::uint32_t mode) noexcept { return (mode & (kUnfinished | kWriteBits)) == kUnfinished; }
-/// The attributes that mark the target of a copy of `source`; `mode` is its mode without the mark.
+/// The attributes to set on a file to mark it as an unfinished copy of `source`. `mode` is the mode that the file would
+/// have without the mark.
 SetAttributes mark_of(const Attributes& source, std::uint32_t mode) noexcept;
-/// The permission bits of `target` without its mark, if it has one. If the mark is that of another source, the earlier
-/// write permissions are unknown, and only the owner gets write permission.
+/// Returns the permission bits that `target` would have if it had not been marked. The mark of `source` contains the
+/// write permissions that the marking has removed. If `target` has the mark of another source, these permissions are
+/// unknown, and the result has write permission for the owner only.
 std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) noexcept;
 /// True if the attributes of `target` are those of a finished copy of `source`.
 bool is_copy(const Attributes& source, const Attributes& target) noexcept;
 /// True if mtime and size are equal.
 bool is_same(const Attributes& before, const Attributes& after) noexcept;
-/// Replaces the attributes that `final` sets by those of another version of the source, and removes the size.
+/// Adapts `final`, the attributes to set on the target after the copy, to a source that has changed. `source` has the
+/// attributes of the changed source. The mode, atime and mtime in `final`, as far as they are set, become those of
+/// `source`. The size in `final` is removed.
 void renew(SetAttributes& final, const Attributes& source) noexcept;
-/// The offset at which to resume `target`: 0 unless it has the mark of `source`. All bytes before the offset were
-/// written and, on a server, committed before any byte from the offset on was written.
+/// Returns the offset at which to resume the copy of `source` to `target`. The offset is 0 unless `target` has the mark
+/// of an unfinished copy of `source`. Before the earlier transfer wrote a byte at or after the offset, it had written
+/// and, on a server, committed all bytes before the offset.
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept;
 
 }  // namespace rpcrdma::nfs

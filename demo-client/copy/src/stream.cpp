@@ -24,7 +24,8 @@ class Stream final : FileReader {
   boost::asio::awaitable<void> consume(Range range, BufferRef data) override {
     while (turn_ != range.offset && !failed()) co_await turn_changed_.wait();
     if (failed()) co_return;
-    // If the source grew during the copy, drops the data beyond the end that an earlier piece found.
+    // end() is where the READs of one piece found the end of the file. If the file has grown since then, a later piece
+    // may contain data. This data is dropped, because bytes between end() and this piece may not have been read.
     if (range.offset < end()) co_await write_out_piece(data);
     turn_ = range.offset + range.length;
     turn_changed_.notify_all();
@@ -32,7 +33,8 @@ class Stream final : FileReader {
 
   boost::asio::awaitable<void> write_out_piece(BufferRef from) {
     const std::span<const std::byte> bytes = from.octets();
-    // A slow reader must not block the thread that serves the connection.
+    // write_out() runs on another thread, because it may block: `to_` may be a pipe whose reader is slow. This thread
+    // serves the connection and must not block.
     const Result<void> written = co_await offload(shared_.threads, [this, bytes] { return write_out(to_, bytes); });
     if (!written) fail(written.error());
   }

@@ -16,7 +16,8 @@ class TreeWalk {
         files_(shared.client.executor(), shared.options.files),
         walkers_(shared.client.executor(), shared.options.walkers) {}
 
-  /// Reports an error of one file and continues; any other error ends the walk.
+  /// Handles an error at `path`. If the error concerns only this file, reports it to the observer, and the walk
+  /// continues. Any other error ends the walk.
   void problem(const std::string& path, const error_code& why) {
     if (is_file_error(why)) {
       shared_.observer.on_problem(path, why);
@@ -34,7 +35,8 @@ class TreeWalk {
   /// Mode bits that are copied; the set-id bits are not.
   static constexpr std::uint32_t kDirectoryModes = 01777;
   static constexpr std::uint32_t kFileModes = 0777;
-  /// Rights that a new directory also has while its entries are copied.
+  /// Mode bits that a new directory has in addition while its entries are copied. Without them, the owner might not be
+  /// able to create the entries.
   static constexpr std::uint32_t kOwnerModes = 0700;
 
   Copier& copier_;

@@ -24,21 +24,23 @@ class Upload {
         from_(from),
         to_(to),
         piece_(shared.limits.write_size),
-        // One byte more than `size` finds the end. At least 16 KiB or one piece are expected, because files of /proc
-        // have data but no size.
+        // The expected end is one byte beyond `size`, so that reading the expected part also finds the end of the
+        // file. It is at least one piece or 16 KiB, whichever is less, because files of /proc have data although
+        // their size is 0.
         walk_(start, std::max<std::uint64_t>(size + 1, std::min(piece_, 16384u)), shared.options.stride, piece_),
         is_small_(size <= piece_) {}
 
   Task<void> run() {
     while (!ended_) {
       const Range range = walk_.next();
-      // One stable WRITE is cheaper than an unstable one and a COMMIT.
+      // A file that fits in one WRITE is written FILE_SYNC, because an UNSTABLE WRITE would need a COMMIT as well.
       stability_ = is_small_ && !walk_.has_grown() ? Stable::file_sync : Stable::unstable;
       const Result<void> done = co_await settle(range);
       if (!done) co_return done.error();
     }
     if (written_to_ <= end_) co_return Result<void>();
-    // The source grew after one piece had found its end and before a later one was read.
+    // The size of the local file has changed during the copy: one worker found the end of the file, and another worker
+    // has written data from beyond this end. SETATTR cuts this data off.
     co_return co_await shared_.client.setattr(to_, SetAttributes{.size = end_});
   }
 

@@ -14,7 +14,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// Reads a byte, because files of /proc have data but no size.
+/// True if `file` has no data. A size of 0 does not prove this, because files of /proc state this size but have data.
+/// The function therefore also tries to read a byte.
 bool is_empty(const Fd& file, const Attributes& attributes) {
   std::byte byte{};
   return attributes.size == 0 && read_at(file, 0, {&byte, 1}) == Result<std::size_t>(0);
@@ -25,8 +26,9 @@ bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
          (!wanted.mtime || wanted.mtime.value == is.mtime);
 }
 
-/// Called after a failed copy to a marked target: removes the mark if nothing could be resumed and the server still
-/// answers. Reports the copy as unfinished if the mark stays.
+/// To be called after a failed copy if the target has the mark of an unfinished copy (resume.hpp). Removes the mark if
+/// a later copy could not resume this one, provided that the server still answers. `mode` is the mode without the mark.
+/// Reports the copy as unfinished if the mark stays.
 boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attributes source, std::uint32_t mode,
                                    error_code why) {
   if (is_file_error(why)) {
@@ -45,7 +47,8 @@ boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attrib
 
 Task<void> Copier::upload_file(const Fd& from, Attributes source, Node to, SetAttributes final) {
   const Attributes& there = to.attributes;
-  bool marked = (there.mode & kUnfinished) != 0;  // an interrupted copy has marked it
+  // The sticky bit shows that an interrupted copy has left its mark on the target (resume.hpp).
+  bool marked = (there.mode & kUnfinished) != 0;
   if (there.size == 0 && !marked && agrees(final, there) && is_empty(from, source)) co_return Result<void>();
   const std::uint32_t mode = unmarked_mode(source, there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, there, shared_.options.stride) : 0;

@@ -104,7 +104,8 @@ class UploadTree : TreeWalk {
   Task<void> file(const LocalDirectory& from, const LocalEntry& entry, FileHandle to) {
     const Result<Fd> source = from.open_file(entry.name);
     if (!source) co_return source.error();
-    // The file may have changed since the directory was read.
+    // Uses the attributes of the open file, not those in `entry`, because the file may have changed since the directory
+    // was read.
     const Result<Attributes> opened = local_attributes(*source);
     if (!opened) co_return opened.error();
     const Attributes& here = *opened;

@@ -41,7 +41,9 @@ Checked<void> check_name(const ExportList& exports, const ExportSpec& spec) {
                              spec.origin, same->name, spec.name)};
 }
 
-/// Identifies the directory by its path and inode: another directory may later be mounted at the path, or replace it.
+/// Returns a text that identifies what `spec` exports: the size of a memory export, or the device, inode number and
+/// path of a directory. A path alone does not identify a directory, because another directory may later be mounted at
+/// the path or replace the directory there.
 std::string source_of(const ExportSpec& spec) {
   if (spec.memory) return fmt::format("{}{}", kMemorySource, spec.size);
   struct stat s {};
@@ -132,13 +134,16 @@ void ExportTable::tidy() {
     std::move(first_unused, replaced_.end(), std::back_inserter(unused));
     replaced_.erase(first_unused, replaced_.end());
   }
-  unused.clear();  // before FileSystem::tidy(): a new file system may open a file that an unused one holds
+  // Destroys the unused file systems before tidy() runs for the others. A new file system may need a hint file that an
+  // unused one holds, and its tidy() tries to take the file over.
+  unused.clear();
   const auto exports = all();
   for (const ExportPtr& e : *exports) e->file_system->tidy();
 }
 
 void ExportView::refresh() noexcept {
-  // Reads the generation first: the list that is read afterwards is at least as new.
+  // Reads the generation before the list. If the table changes in between, the list is newer than generation_, and the
+  // next call of all() refreshes again.
   generation_ = table_.generation();
   exports_ = table_.all();
 }

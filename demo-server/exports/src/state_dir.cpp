@@ -33,12 +33,15 @@ Result<HandleSecret> read_secret(const std::filesystem::path& file) {
   return secret;
 }
 
-/// Synchronizes the directory of a new secret; returns 0 or an errno. A crash of the machine must not lose the secret,
-/// or all handles made with it would be invalid.
+/// Synchronizes `directory`, which holds the file of a new secret, with the disk. Otherwise a crash of the machine
+/// could lose the name of this file, and all handles made with the secret would become invalid. Returns 0 or an errno.
 int sync_directory(const std::filesystem::path& directory) {
   const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return errno == EACCES ? 0 : errno;  // without the right to read, it cannot be opened for fsync
-  // Some file systems have no fsync for directories, and order changes of names themselves.
+  // A process may have the right to make files in the directory, but no right to read it. The directory then cannot be
+  // opened for fsync(), which is no failure.
+  if (!fd) return errno == EACCES ? 0 : errno;
+  // Some file systems do not support fsync() of a directory, because they order changes of names themselves. The errors
+  // below report this, and are no failure.
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
 }
 
@@ -64,8 +67,8 @@ error_code write_secret(const std::filesystem::path& file) {
   return failed == 0 ? error_code() : error_of(failed);
 }
 
-/// Makes the missing directories of `path`; other users cannot change them, whatever the umask is. Ignores failures:
-/// the caller then fails to make the directory below.
+/// Makes the missing directories of `path`. The mode 0755 keeps other users from changing them, even if the umask is 0.
+/// The function ignores errors, because the caller then fails to make the directory below `path`.
 void make_parents(const std::filesystem::path& path) {
   std::filesystem::path made;
   for (const auto& component : path) {

@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
-// Two defects of toml++ 3.3. A file can make its assertions fail, for example by "[#": the code below them reports the
-// error, but they end the program and, with NDEBUG, Clang would assume that they hold. And a character from U+00A1 to
-// U+0499 where white space may follow leads to a point that is marked as unreachable.
+// The macros below work around two defects of toml++ 3.3:
+// - A malformed file, such as "[#", can make an assertion of toml++ fail. A failed assertion ends the program; with
+//   NDEBUG, some assertions become assumptions of the compiler Clang. Here the assertions do nothing, because the code
+//   that follows them reports the error in the file.
+// - If white space may follow, some characters, such as U+00A1 to U+0499, lead to a point that toml++ marks as
+//   unreachable. Here the function returns false at that point: the character is not white space.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
@@ -36,7 +39,8 @@ class ConfigReader {
   bool good() const noexcept { return refusal_.text.empty(); }
   /// `FILE:LINE: message` of the first error.
   const Refusal& refusal() const noexcept { return refusal_; }
-  /// Records the refusal if it is the first. Returns false, for the caller to return.
+  /// Reports an error at `where`. Only the first error is kept, as refusal(). Returns false, so that a caller can
+  /// report an error and return in one statement.
   bool fail(const toml::source_region& where, std::string_view message) {
     if (good()) refusal_.text = fmt::format("{}: {}", place(where), one_line(message));
     return false;
@@ -82,7 +86,8 @@ class ConfigReader {
   }
 
  private:
-  /// Keys and values in quotes may hold line ends and other control characters, which a message must not.
+  /// Returns `message` with '?' in place of control characters, so that it is one line. A message may contain quoted
+  /// keys and values of the file, which can hold line ends and other control characters.
   static std::string one_line(std::string_view message) {
     std::string text(message);
     for (char& c : text)

@@ -29,9 +29,11 @@ std::size_t memory_budget() {
   return static_cast<std::size_t>(pages) * static_cast<std::size_t>(size) / 2;
 }
 
-/// Many: idle threads cost little, and each thread adds a call that can share an fsync.
+/// The number of threads with which the IoPool starts. It exceeds the number of processors in most cases, because an
+/// idle thread costs little, and because the more threads call fsync at the same time, the more calls can share one.
 unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(), 16u, 64u); }
-/// Includes threads that a file system blocks.
+/// The maximum number of threads in the IoPool. The pool has more than io_threads() threads only after it has added
+/// threads because a file system blocked others.
 constexpr unsigned kMostIoThreads = 256;
 
 /// Descriptors for files, fabrics and threads, in addition to those of connections.
@@ -106,7 +108,8 @@ Checked<void> Daemon::open_capture() {
   return {};
 }
 
-/// Makes the state directory first: the sandbox can only name a directory that exists.
+/// Enters the sandbox, which permits access to the directories and ports of the options. Makes the state directory
+/// before that, because the sandbox can permit access only to a directory that exists.
 Checked<void> Daemon::confine() {
   if (const error_code failed = make_state_dir(options_.state_dir))
     return Refusal{fmt::format("state directory {}: {}", options_.state_dir.string(), failed.message())};
@@ -147,7 +150,8 @@ Checked<std::unique_ptr<fabric::Fabric>> Daemon::open_fabric(Loop& loop, const L
   return std::move(*opened);
 }
 
-/// The address names the device, so listeners on verbs share workers only if they have the same address.
+/// Returns the group to which the listener belongs, and makes the group if it does not exist. Listeners on verbs share
+/// a group only if they have the same address, because the address determines the RDMA device.
 Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
   auto opened = open_fabric(*loops_.front(), listen);
   if (!opened) return opened.error();
@@ -158,12 +162,14 @@ Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
   return make_group(std::move(*opened), listen, std::move(key));
 }
 
-/// A worker's bulk budget is at most half of its pool, and must hold the largest transfer or listing: a call that can
-/// never fit would be answered with NFS3ERR_JUKEBOX for ever.
+/// The size below which the limit of locked memory does not reduce a pool. A worker's bulk budget is at most half of
+/// its pool. The budget must hold the largest transfer or listing, because a call that can never fit would be answered
+/// with NFS3ERR_JUKEBOX for ever.
 constexpr std::size_t kLeastPool = 2 * std::size_t{kMaxTransfer};
 
-/// The usual pool suffices for this number of connections. Each further one adds the receives that a connection has
-/// before its first call: four for calls, two for replies to reverse calls, rounded up.
+/// A pool of the default size suffices for kUsualConnections connections. For each further connection that the options
+/// permit, the pools of a group together become larger by kFirstReceives receive buffers. Before its first call, a
+/// connection needs four receives for calls and two for replies to reverse calls; kFirstReceives is rounded up.
 constexpr std::size_t kUsualConnections = 1024;
 constexpr std::size_t kFirstReceives = 8;
 
@@ -268,7 +274,8 @@ void Daemon::start_loops() {
   }
 }
 
-/// Ends the I/O threads first, while the loops still run and send the last replies.
+/// Ends the I/O threads and then the event loops. The I/O threads end first, because the loops must still send the
+/// replies of the last I/O jobs.
 void Daemon::end_loops() {
   if (io_ != nullptr) io_->join();
   for (const auto& loop : loops_) boost::asio::post(loop->context, [&context = loop->context] { context.stop(); });

@@ -33,7 +33,8 @@ Checked<void> Daemon::reread_exports() {
             options_.exports.size());
   if (file->settings != options_.settings)
     log_.warn("{}: the changed settings outside of [[export]] take effect after a restart", options_.config.string());
-  // A loop without calls would keep removed exports open.
+  // Makes each worker release the exports that have been removed. A worker would otherwise keep them open until its
+  // next call, which may never come.
   for (const auto& group : groups_)
     for (const auto& worker : group->workers)
       boost::asio::post(worker->context(), [&worker = *worker] { worker.refresh(); });

@@ -99,7 +99,10 @@ void Daemon::await_tidying() {
   });
 }
 
-/// Notifies the service manager as long as this thread and all event loops run.
+/// Runs on the control thread at every interval of the service manager's watchdog, and schedules its next run. If every
+/// event loop has answered the previous check, notifies the service manager and starts a new check. If an event loop
+/// has not answered, loop_answered() sends the notification when the last answer arrives. The service manager thus gets
+/// no notifications while the control thread or an event loop is blocked.
 void Daemon::await_watchdog() {
   const auto interval = manager_.watchdog_interval();
   if (ending_ || !interval) return;
@@ -117,8 +120,9 @@ void Daemon::await_watchdog() {
   });
 }
 
-/// Notifies the service manager at once if the last loop answered only after the watchdog's interval, which is half of
-/// the manager's limit.
+/// Called when an event loop has answered await_watchdog(). If the last answer comes after the watchdog's interval,
+/// notifies the service manager at once instead of at the next interval. This may still be in time, because the
+/// interval is half of the manager's limit.
 void Daemon::loop_answered() {
   if (--silent_loops_ == 0 && std::exchange(late_, false)) manager_.alive();
 }
@@ -158,7 +162,8 @@ void Daemon::end_by(std::chrono::steady_clock::time_point deadline) {
   });
 }
 
-/// Runs the part of the destruction that may hang, while the control thread still enforces the deadline.
+/// Destroys the members whose destruction may block, for example in a system call on a file system that hangs. If the
+/// control thread has been started, it still runs meanwhile, and ends the process at the deadline of end_by().
 void Daemon::tear_down() {
   if (control_thread_.joinable()) {
     std::promise<void> left;

@@ -74,7 +74,8 @@ struct Daemon::Gathering {
   UniqueFunction<void(observe::Report)> handler;
 };
 
-/// Called on the thread of the metrics, also while the server drains.
+/// Makes a report, and passes it to `handler` when all event loops have answered. This function and `handler` run on
+/// the thread of metrics_context_. May be called while the server drains.
 void Daemon::gather(UniqueFunction<void(observe::Report)> handler) {
   auto gathering = std::make_shared<Gathering>();
   gathering->handler = std::move(handler);
@@ -121,7 +122,7 @@ Checked<void> Daemon::listen_metrics() {
   return {};
 }
 
-/// Stops serving and gathering statistics.
+/// Ends the thread that gathers the statistics, and destroys the server that publishes them.
 void Daemon::end_metrics() {
   metrics_context_.stop();
   if (metrics_thread_.joinable()) metrics_thread_.join();

@@ -56,8 +56,8 @@ std::vector<cli::Section> help_sections() {
             {"rpcrdma-nfsd --config /etc/rpcrdma-nfsd.toml", "serves the exports of a configuration file"}}}};
 }
 
-/// Options that are not interpreted yet. Those that the command line does not set come from the configuration file,
-/// except `exports` and `config`.
+/// Options as they are written, before they are interpreted. The configuration file supplies the options that the
+/// command line does not set. `exports` and `config` come from the command line only.
 struct Words {
   std::vector<std::string> exports;
   std::vector<std::string> listens;

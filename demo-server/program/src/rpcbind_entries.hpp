@@ -4,9 +4,9 @@
 
 namespace rpcrdma::nfsd {
 
-/// The entries to register with rpcbind for a server with these listeners: NFS 3 and MOUNT 3 at the first listener of
-/// each kind (TCP or RDMA, IPv4 or IPv6). If no TCP listener is an IPv4 one, the first one on [::] is registered for
-/// IPv4 as well.
+/// Returns the entries to register with rpcbind, for NFS version 3 and MOUNT version 3. For each transport (TCP or
+/// RDMA) and each address family (IPv4 or IPv6), they name the first listener. If no TCP listener has an IPv4 address,
+/// the first TCP listener at [::] is registered for IPv4 as well.
 std::vector<rpc::RpcbindEntry> rpcbind_entries(const std::vector<boost::asio::ip::tcp::endpoint>& tcp,
                                                const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
 

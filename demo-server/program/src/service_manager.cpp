@@ -69,7 +69,9 @@ void ServiceManager::stopping() const { send("STOPPING=1\nSTATUS=draining calls 
 
 void ServiceManager::alive() const { send("WATCHDOG=1", MSG_DONTWAIT); }
 
-/// Blocks only if `flags` is 0. ready() passes 0, because the manager would end the service if READY=1 were lost.
+/// Sends `message` to the service manager, if there is one. If the socket has no room, waits for room if `flags` is 0,
+/// and loses the message if `flags` is MSG_DONTWAIT. ready() passes 0, because the service manager would end the
+/// service if it did not receive READY=1.
 void ServiceManager::send(std::string_view message, int flags) const {
   if (socket_) static_cast<void>(::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | flags));
 }

@@ -30,9 +30,12 @@ error_code reduce_capabilities(const SandboxNeeds& needs) noexcept {
   std::ranges::for_each(kKept, keep);
   if (needs.devices) keep(CAP_MKNOD);
 #ifdef RPCRDMA_SANITIZED
-  keep(CAP_SYS_PTRACE);  // the leak sanitizer stops all threads of a process that changed its identity
+  // The leak sanitizer stops all threads by ptrace(). After a process has changed its identity, the kernel permits that
+  // only with this capability.
+  keep(CAP_SYS_PTRACE);
 #endif
-  // Kept after the start as well: when a lost device is back, the server binds its ports again.
+  // The server needs this capability to bind a port below kFirstFreePort. It keeps the capability after the start,
+  // because it binds its ports again when a lost device is back.
   if (std::ranges::any_of(needs.tcp_ports, [](auto port) { return port != 0 && port < kFirstFreePort; }))
     keep(CAP_NET_BIND_SERVICE);
 

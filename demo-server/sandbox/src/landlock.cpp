@@ -51,7 +51,8 @@ constexpr std::uint64_t kConnect = 1 << 1;
 constexpr std::uint64_t kAbstractSockets = 1 << 0;
 constexpr std::uint64_t kSignals = 1 << 1;
 
-/// Version 2 has kRefer: without it, no file can be moved or linked to another directory.
+/// The first version of Landlock with kRefer. Under version 1, a restricted process cannot move or link a file to
+/// another directory, which NFS clients may request.
 constexpr long kLeastForFiles = 2;
 constexpr long kLeastForNetwork = 4;
 
@@ -65,7 +66,8 @@ Attributes handled_by(long version, bool strict) noexcept {
   return out;
 }
 
-/// A kernel accepts a larger structure than it knows if the rest is zero, so this size suits all kernels.
+/// Creates a ruleset. Passes the whole structure, also to a kernel that knows fewer fields. Such a kernel accepts the
+/// structure if the fields that it does not know are zero.
 Fd make_ruleset(const Attributes& handled) noexcept {
   return Fd(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0)));
 }
@@ -106,9 +108,10 @@ class Ruleset {
   int failed_ = 0;
 };
 
-/// Permits reading what the C library, OpenSSL, libtirpc, rdma-core and the verbs plug-in need, with all of /usr, /proc
-/// and /sys, and using devices. Names the directory of the RDMA devices, not single devices, because a device may come
-/// back under another name.
+/// Permits the process to read the files that the C library, OpenSSL, libtirpc, rdma-core and the verbs plug-in need.
+/// This includes everything below /usr, /proc and /sys. Also permits the use of /dev/null, /dev/urandom and the RDMA
+/// devices. The rule for the RDMA devices names their directory instead of each device, because a device that is
+/// removed may come back under another name.
 void allow_libraries(Ruleset& rules) {
   for (const char* path : {"/usr", "/lib", "/lib64", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime",
                            "/etc/netconfig", "/etc/libibverbs.d", "/etc/rdma", "/etc/ssl/openssl.cnf"})

@@ -8,8 +8,9 @@ namespace rpcrdma::nfsd {
 
 inline error_code error_of(int error) noexcept { return {error, boost::system::system_category()}; }
 
-/// Limits TCP ports, abstract sockets, signals and, in `strict` mode, files, as far as the kernel's version of Landlock
-/// can. Fails if it cannot limit files (`strict`) or TCP ports (otherwise). Needs no_new_privs.
+/// Limits by Landlock what the process can reach: TCP ports, abstract sockets, signals and, in `strict` mode, files.
+/// Omits limits that the kernel's version of Landlock does not support. Fails if it cannot limit files (in `strict`
+/// mode) or TCP ports (in the other modes). The process must have set no_new_privs before.
 error_code confine_to(const SandboxNeeds& needs, bool strict);
 
 /// Drops all capabilities except those that enter_sandbox() keeps.

@@ -34,7 +34,8 @@ Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const L
   const error_code kept = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? error_code() : error_of(errno);
   if (auto done = judge(mode, log, "no new privileges", kept); !done) return done;
   const error_code open = confine_to(needs, mode == SandboxMode::strict);
-  // Many kernels have no Landlock, or none for the network.
+  // Many kernels have no Landlock, or a Landlock that cannot restrict TCP ports. Except in mode `strict`, a failure is
+  // therefore logged at the level debug, not warn.
   if (open && mode != SandboxMode::strict)
     log.debug("sandbox: Landlock: {}; serving without this part", open.message());
   else if (auto done = judge(mode, log, "Landlock", open); !done)

@@ -24,8 +24,8 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-// Names of system calls that are permitted with any arguments, each followed by a space or the end of the string. The
-// rights of the thread limit the calls on files.
+// The names of the system calls that are permitted with any arguments, separated by spaces. The filter does not
+// restrict the calls on files further, because the kernel checks the rights of the calling thread.
 constexpr std::string_view kFiles =
     "access chdir chmod close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 "
     "fadvise64_64 fallocate fchmod fchmodat fchmodat2 fchown fchown32 fchownat fcntl fcntl64 fdatasync "
@@ -87,7 +87,8 @@ class Filter {
     note(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_SSB, 1));
   }
 
-  /// Names that this libseccomp does not know, and calls that this processor does not have, are ignored.
+  /// Allows the system calls in `names`, which are separated by single spaces. Ignores names that this version of
+  /// libseccomp does not know, and system calls that do not exist on this processor's architecture.
   void allow(std::string_view names) {
     while (!names.empty()) {
       const std::size_t end = std::min(names.find(' '), names.size());
@@ -162,8 +163,9 @@ error_code filter_system_calls(SandboxMode mode) noexcept {
     filter.allow(kFiles);
     filter.allow(kNetwork);
     filter.allow(kProcess);
-    // Landlock decides by the path of a file. It cannot confine this call, which opens files by handle: the kernel may
-    // know no path of them. Without the call, the server remembers the directory and name of each file.
+    // Mode `strict` forbids open_by_handle_at(), because Landlock cannot confine it: Landlock decides by the path of a
+    // file, and the kernel may know no path of a file that is opened by its handle. Without this call, the server finds
+    // files by the directories and names that it remembers (make_place_locator()).
     if (mode != SandboxMode::strict) filter.allow(SCMP_SYS(open_by_handle_at), {});
     allow_some(filter);
     return filter.load();

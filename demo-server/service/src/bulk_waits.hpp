@@ -11,9 +11,10 @@
 
 namespace rpcrdma::nfsd {
 
-/// Listings that wait for the bulk budget. A call over RDMA that has waited for kPatience is answered with
-/// NFS3ERR_JUKEBOX: its client then knows that the server is alive, and tries again later. Used by one thread; destroy
-/// it while its context does not run.
+/// Lets READDIR and READDIRPLUS calls wait until they get their share of the bulk budget. If a call over RDMA has not
+/// got its share after kPatience, it is answered with NFS3ERR_JUKEBOX. This answer shows the client that the server is
+/// alive, and makes it try again later. Used by the thread that runs the context. Destroy this object only while no
+/// thread runs the context.
 class BulkWaits {
  public:
   static constexpr std::chrono::seconds kPatience{3};
@@ -39,7 +40,7 @@ class BulkWaits {
   class Wait {
    public:
     virtual ~Wait() = default;
-    /// Answers the call if it still waits.
+    /// Answers the call with NFS3ERR_JUKEBOX if it still waits for its share.
     virtual void give_up() = 0;
   };
   template <rpc::Procedure P, class Resume>
@@ -53,7 +54,7 @@ class BulkWaits {
       resume_(std::move(call_));
     }
     void give_up() override {
-      // The reply ends the call, which withdraws its reservation.
+      // The reply ends the call. The end of the call withdraws a reservation that still waits.
       if (waits()) call_.reply(failed<P>(Status::jukebox));
     }
 
@@ -63,7 +64,7 @@ class BulkWaits {
   };
   struct Deadline {
     Clock::time_point at;
-    std::weak_ptr<Wait> wait;  // owned by the reservation
+    std::weak_ptr<Wait> wait;  // owned by the handler that reserve_bulk() keeps until the reservation is over
   };
 
   void add(std::shared_ptr<Wait> wait) {

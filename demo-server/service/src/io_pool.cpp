@@ -98,7 +98,8 @@ void IoPool::watch() {
   }
 }
 
-/// Wakes or adds a thread for each waiting job, but at most as many threads as are busy: the waiting jobs may hang too.
+/// Wakes a spare thread, or else starts a thread, for each waiting job. Provides at most as many threads as are busy,
+/// because the waiting jobs may hang too, and would then occupy all threads at once.
 void IoPool::add_threads() {
   for (std::size_t wanted = std::min(count_, busy_); wanted != 0; --wanted) {
     if (!spare_.empty()) {

@@ -24,9 +24,10 @@ constexpr std::uint32_t kFollows = 4;
 std::uint32_t limit_of(const READDIR3args& args) noexcept { return std::min(args.count, kMaxListing); }
 std::uint32_t limit_of(const READDIRPLUS3args& args) noexcept { return std::min(args.maxcount, kMaxListing); }
 
-/// The size of the buffer for the entries of a reply of `limit` bytes. An entry takes more room in memory than in the
-/// reply: for READDIR up to 8 bytes more; for READDIRPLUS at most twice as much, unless its attributes or its
-/// handle are missing.
+/// Returns the size of the buffer for the entries of a reply that has at most `limit` encoded bytes. An entry is longer
+/// in this buffer than in the reply. A READDIR entry is up to 8 bytes longer. A READDIRPLUS entry is at most twice as
+/// long if it has attributes and a handle, but may be longer otherwise. If the buffer is full before the reply has
+/// `limit` bytes, the reply ends with the last entry that fits.
 constexpr std::uint32_t room_for(std::uint32_t limit) noexcept { return 2 * limit; }
 static_assert(sizeof(entryplus3) <= room_for(kAround + kFollows + kEntry + 4 + 4), "the first entry always has room");
 
@@ -108,7 +109,7 @@ READDIR3res list_into(std::span<std::byte> buffer, const Request<nfs3::Readdir>&
   return result;
 }
 
-/// Converts an entry, without its name.
+/// Converts an entry of a directory to the form of RFC 1813. Leaves out the name, which Listing::add() sets.
 entryplus3 entry_of(const Request<nfs3::Readdirplus>& request, const DirectoryEntry& entry) {
   entryplus3 out{};
   out.fileid = entry.fileid;
@@ -125,8 +126,9 @@ std::uint32_t size_of(const entryplus3& entry, std::uint32_t name) noexcept {
   return size;
 }
 
-/// RFC 1813 section 3.3.17: maxcount bounds the whole result, dircount only fileids, names and cookies. The first
-/// entry may exceed dircount, or a client that asks for little would never make progress.
+/// Makes the result of READDIRPLUS (RFC 1813 section 3.3.17). maxcount limits the size of the whole result, and
+/// dircount the size of its fileids, names and cookies. The first entry may exceed dircount, because a client with a
+/// small dircount would otherwise get no entry and make no progress.
 READDIRPLUS3res list_into(std::span<std::byte> buffer, const Request<nfs3::Readdirplus>& request) {
   const std::uint32_t limit = limit_of(request.args);
   std::uint32_t used = kAround;

@@ -12,9 +12,10 @@ namespace mount3 = rpc::mount3;
 constexpr std::size_t kMaxMounts = 1024;
 /// Encoded bytes of a reply to DUMP without its entries: RPC header, end of list.
 constexpr std::size_t kListAround = 24 + 4;
-/// Memory for the reply to DUMP or EXPORT: the data that it references, and its encoded form.
+/// The bytes of the bulk budget that a call of DUMP or EXPORT reserves. One half is for the list in memory, and the
+/// other half is for the encoded reply.
 constexpr std::uint32_t kListRoom = 2 * mount3::kMaxList;
-constexpr unsigned kMaxLinks = 40;  // symbolic links in one path: the limit of Linux
+constexpr unsigned kMaxLinks = 40;  // the most symbolic links that one path may lead through: the limit of Linux
 
 std::string_view without_slashes(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
@@ -71,8 +72,9 @@ bool has_dots(std::string_view path) noexcept {
   return false;
 }
 
-/// The path that replaces a symbolic link and the `rest` after it. Refuses an absolute target: it names a path of this
-/// machine, and clients see exports only.
+/// Follows the symbolic link `link`. `rest` is the part of the path after the link. Returns the target of the link
+/// followed by `rest`: the path that the caller must walk instead, from the directory of the link. Refuses an absolute
+/// target, because it names a path of this machine, and clients see only the exports.
 boost::system::result<std::string, Status> follow(FileSystem& fs, const NodeKey& link, const std::string& rest) {
   const ReadlinkResult read = fs.read_link(link);
   if (read.status != Status::ok) return read.status;
@@ -82,9 +84,10 @@ boost::system::result<std::string, Status> follow(FileSystem& fs, const NodeKey&
   return path;
 }
 
-/// Walks down from the root, one LOOKUP for each component, with the rights of root on the server: a client mounts as
-/// root on behalf of its users, and most exports squash root. Each call with the handle is checked separately. Follows
-/// relative symbolic links; the root is its own parent, so that no link leads out.
+/// Returns the directory at `path`, by one LOOKUP for each component from the root directory on. Uses the rights of
+/// the server's user root. The rights of the caller would not suffice: a client mounts as root on behalf of its users,
+/// and most exports squash root. Later calls that use the handle are checked with the rights of their callers. Follows
+/// relative symbolic links. The root directory is its own parent, so that no link leads out of the file system.
 boost::system::result<NodeKey, Status> walk(FileSystem& fs, std::string_view path) {
   Caller server;
   server.uid = server.gid = 0;
@@ -202,7 +205,8 @@ void MountService::mount(MntCall call) {
   mount_below(std::move(call), std::move(nearest), rest);
 }
 
-/// `rest` refers to the call's arguments.
+/// Mounts the directory at the path `rest` below the root of `exported`. `rest` is a view of the arguments of `call`,
+/// which stay valid until the call is answered.
 void MountService::mount_below(MntCall call, ExportPtr exported, std::string_view rest) {
   io_.submit([this, call = std::move(call), exported = std::move(exported), rest](const HandleCodec& codec) mutable {
     const auto node = walk(*exported->file_system, rest);

@@ -81,8 +81,9 @@ RMDIR3res rmdir(const Request<nfs3::Rmdir>& request) {
   return result;
 }
 
-/// The node of the target directory of RENAME and LINK, which must be on the export of the call's first handle. If it
-/// is not, the error is that of resolve() or, if resolve() finds none, XDEV.
+/// Returns the node of the target directory of RENAME or LINK, which `handle` names. This directory must be on the
+/// export of the first handle of the call. If it is on another export, returns the error with which resolve() refuses
+/// `handle`, or Status::xdev if resolve() accepts it.
 template <class P>
 boost::system::result<NodeKey, Status> second_directory(const Request<P>& request, const nfs_fh3& handle) {
   const auto decoded = request.codec.decode(handle.octets());

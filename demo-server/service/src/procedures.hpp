@@ -9,8 +9,9 @@
 
 namespace rpcrdma::nfsd {
 
-/// The procedures of one thread. Resolves the first handle of each call on the event loop. If the file system may
-/// block, a call runs on an I/O thread unless it can be answered from memory. Other calls run on the event loop.
+/// The NFS procedures of one thread. The event loop resolves the first file handle of each call. A call on a file
+/// system that may block then runs on an I/O thread, unless the event loop can answer the call from memory. A call on
+/// any other file system runs on the event loop.
 class NfsService::Procedures {
  public:
   Procedures(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log)
@@ -29,7 +30,8 @@ class NfsService::Procedures {
   template <rpc::Procedure P>
   using Work = typename P::Result (*)(const Request<P>&);
 
-  /// Work that never blocks; returns nothing if Work must do it.
+  /// A function that answers a call on the event loop, although the file system may block. The function itself must not
+  /// block. If it cannot answer the call without blocking, it returns nothing, and Work then runs on an I/O thread.
   template <rpc::Procedure P>
   using WorkAtOnce = std::optional<typename P::Result> (*)(const Request<P>&);
 
@@ -44,10 +46,11 @@ class NfsService::Procedures {
     else
       job(codec_);
   }
-  /// A job that answers `call` by work(call, transfer, codec). If `work` throws before it answers, the job answers
-  /// NFS3ERR_SERVERFAULT, or NFS3ERR_JUKEBOX if memory ran out in a call other than SYMLINK. The transfer belongs to
-  /// the event loop, and any answer returns it; an exception would destroy it on the I/O thread. The jobs that on()
-  /// makes have no transfer: if their work throws, the call is answered by SYSTEM_ERR when the job is destroyed.
+  /// Makes a job that answers `call` by work(call, transfer, codec). If `work` throws before it answers, the job
+  /// answers with NFS3ERR_JUKEBOX if memory ran out in a call other than SYMLINK, and with NFS3ERR_SERVERFAULT
+  /// otherwise. This answer also returns `transfer` to the event loop, to which it belongs. Without the answer, the
+  /// exception would destroy `transfer` on the I/O thread. The jobs that on() makes need no such answer, because they
+  /// have no transfer: if their work throws, the call is answered by SYSTEM_ERR when the job is destroyed.
   template <rpc::Procedure P, class Work>
   static auto answering(rpc::ServerCall<P> call, TransferPtr transfer, Work work) {
     return [call = std::move(call), transfer = std::move(transfer), work](const HandleCodec& codec) mutable {
@@ -55,7 +58,8 @@ class NfsService::Procedures {
       try {
         return work(call, transfer, codec);
       } catch (const std::bad_alloc&) {
-        // The client repeats a call that is answered by NFS3ERR_JUKEBOX; a SYMLINK may have made its link already.
+        // The client repeats a call that is answered by NFS3ERR_JUKEBOX. A SYMLINK must not be repeated, because it may
+        // have made its link before memory ran out.
         if constexpr (!std::same_as<P, rpc::nfs3::Symlink>) status = Status::jukebox;
       } catch (...) {
       }
@@ -71,7 +75,8 @@ class NfsService::Procedures {
                      const HandleCodec& codec) const {
     return {call.args(), target, caller, codec, exports_.table(), {call.peer(), call.over_tcp()}};
   }
-  /// Takes a Transfer for `call`, which operates on the object of `handle`.
+  /// Finds the export of `handle`, on whose object `call` operates. Takes a Transfer, and stores the object and the
+  /// caller in it. Returns the NFS status for the reply if the handle is invalid or the call may not use the export.
   template <rpc::Procedure P>
   boost::system::result<TransferPtr, Status> take(const rpc::ServerCall<P>& call, const nfs_fh3& handle,
                                                   Effect effect) {

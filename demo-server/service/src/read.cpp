@@ -11,7 +11,8 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-/// Longer READs of a file on a disk run on an I/O thread, so that the loop serves other calls meanwhile.
+/// The largest READ, in bytes, of a file on a disk that is first tried on the event loop. A longer one runs on an I/O
+/// thread, so that the loop serves other calls meanwhile.
 constexpr std::uint32_t kAtOnce = 32768;
 
 READ3res result_of(const ReadResult& got, const Transfer& transfer) {

@@ -18,7 +18,7 @@ struct Transfer {
   Caller caller;
   memory::RegisteredBuffer buffer;  ///< bulk data of a file on a disk; entries of a listing; SYMLINK's path
   PageRun run;                      ///< bulk data of a file of a memory export
-  BufferRefs parts;                 ///< the buffers that hold the data, in order
+  BufferRefs parts;                 ///< the bulk data, in order: parts of `buffer`, of `run` or of the call message
   std::string path;                 ///< the path that READLINK returns
 
   void clear() noexcept {

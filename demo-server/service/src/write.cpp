@@ -19,13 +19,15 @@ WRITE3res result_of(const WriteResult& done, const Verifier& verifier, const Tar
   ok.file_wcc = to_wire(done.wcc, target.fsid());
   if (done.status != Status::ok) return result;
   ok.count = done.count;
-  // RFC 1813 section 3.3.7: never less stable than the client requested.
+  // RFC 1813 section 3.3.7 requires that `committed` is at least the stability that the client requested. The reply for
+  // an asynchronous export states the requested stability, although the data may not be on the disk yet.
   ok.committed = target.exported->sync ? static_cast<stable_how>(done.committed) : asked;
   std::memcpy(ok.verf, verifier.data(), verifier.size());
   return result;
 }
 
-/// The stability requested of the file system: an asynchronous export never waits for the disk.
+/// Returns the stability that the service requests of the file system. For an asynchronous export this is UNSTABLE,
+/// whatever the client requests, so that the WRITE does not wait for the disk.
 Stable stable_of(const WRITE3args& args, const Target& target) noexcept {
   return target.exported->sync ? static_cast<Stable>(args.stable) : Stable::unstable;
 }
@@ -106,7 +108,8 @@ void NfsService::Procedures::write_file(WriteCall call, TransferPtr transfer) {
       answering(std::move(call), std::move(transfer), [](WriteCall& taken, TransferPtr& held, const HandleCodec&) {
         const Target& target = held->target;
         const WRITE3args& args = taken.args();
-        // Read before the write: if the data is lost later, the client sees another verifier.
+        // Reads the verifier before the write, not after it. If the server loses the data afterwards, the verifier has
+        // changed, and the client notices that the reply to COMMIT has another verifier than the reply to WRITE.
         const Verifier verifier = target.fs().write_verifier();
         const WriteResult done =
             target.fs().write(held->caller, target.node, args.offset, held->parts, stable_of(args, target));

@@ -45,8 +45,9 @@ struct ClientOptions {
   Polling poll{};  ///< polling of the client's own thread before it sleeps; not used with the application's io_context
   Log log{};       ///< copied
   std::shared_ptr<fabric::Tap> tap{};  ///< an observer of the RDMA traffic, for example a capture::Capture; null: none
-  std::chrono::milliseconds lookup_timeout{
-      10'000};                       ///< for each answer from rpcbind, and for finding an address that answers
+  /// The time limit for each request to rpcbind. If the server has several addresses, it is also the time limit for
+  /// finding one at which the server answers.
+  std::chrono::milliseconds lookup_timeout{10'000};
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
   // Options of the layers below. The credits, threshold and version above override the values in these options.
   transport::ClientOptions rdma{};  ///< over RDMA
@@ -55,9 +56,10 @@ struct ClientOptions {
 };
 
 /// A client of one server. It connects at the first call at the latest. After the loss of the connection, it connects
-/// again at the next call; over RDMA it does not wait for a call if calls are in progress or on() has added a handler.
-/// Over RDMA, the loss does not end calls in progress: they wait for the new connection until their deadlines. They end
-/// earlier if the start of an attempt to connect fails with an error of Condition::give_up.
+/// again at the next call. Over RDMA, it connects again without a new call if calls are in progress or on() has added a
+/// handler. Over RDMA, the loss does not end the calls in progress: they wait for the new connection until their
+/// deadlines. They fail earlier if an attempt to connect cannot be started because of a permanent error
+/// (Condition::give_up).
 ///
 /// Threads. With a thread of its own (first constructor), all functions may be called on any thread; on() and
 /// on_connected() must not run concurrently with each other. A call from another thread is posted to the client's
@@ -117,14 +119,15 @@ class RPCRDMA_EXPORT Client {
       handlers.on<P>(embed::Served<P, Handler>(shared, log), auth);
     });
   }
-  /// Used with on(): `handler` runs on the client's thread for each new connection. It usually makes the call that
-  /// tells the server that it may send calls on this connection (RFC 8167 section 6). Call on_connected() before the
-  /// client's first call.
+  /// Sets a handler that runs on the client's thread for each new connection over RDMA, if on() has been called. The
+  /// handler usually makes the call by which the client tells the server that it accepts calls on this connection (RFC
+  /// 8167 section 6). Call on_connected() before the client's first call.
   void on_connected(UniqueFunction<void()> handler);
 
   /// Allocates registered memory of `size` bytes from the client's pool. Completes with void(error_code, Buffer).
-  /// Finds the server and opens the fabric first. If the server's name has no port, this function fails with
-  /// BaseError::invalid_argument until a call has been made.
+  /// First finds the server and opens the fabric, if no earlier function has done so. If the client was constructed
+  /// without a port, finding the server requires the program of a call: before the first call, this function then fails
+  /// with BaseError::invalid_argument.
   template <class Token = boost::asio::deferred_t>
   auto allocate(std::uint32_t size, Token&& token = Token()) {
     return get_buffer(nullptr, size, std::forward<Token>(token));
@@ -172,7 +175,8 @@ class RPCRDMA_EXPORT Client {
   using BufferHandler = UniqueFunction<void(error_code, Buffer), 192>;
 
   void serve(std::function<void(rpc::ReverseHandlers&, const Log&)> add_to);
-  /// Records the procedure of the first call: a lookup asks rpcbind for the port of its program.
+  /// Records the procedure of the first call; later calls of this function have no effect. If the address of the server
+  /// has no port, the client asks rpcbind for the port of the program and version of this procedure.
   void note(const rpc::ProcedureInfo& procedure) noexcept;
   void drain(UniqueFunction<void(), 192> handler);
   /// Registers `memory` or, if that is null, takes memory from the pool. Passes `handler` the Buffer.

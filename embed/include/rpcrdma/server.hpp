@@ -38,7 +38,9 @@ struct ServerOptions {
   bool rpcbind = false;        ///< register the programs with this machine's rpcbind (rdma, rdma6, tcp, tcp6)
   std::uint32_t credits = 32;  ///< calls that one connection over RDMA may have in progress, 1 to 1024
   std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  std::uint32_t max_connections = 1024;  ///< the most connections of iwarp, of each verbs address, of each TCP listener
+  /// The maximum number of connections. The limit applies separately to all iwarp addresses together, to each verbs
+  /// address, and to each TCP listener.
+  std::uint32_t max_connections = 1024;
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   Polling poll{};                      ///< how each event loop polls before its thread sleeps
@@ -89,9 +91,9 @@ class RPCRDMA_EXPORT Server {
   /// Throws std::runtime_error with one line that names the failed step. For programs with a main loop of their own;
   /// other programs use run().
   void start();
-  /// Stops listening, waits at most `drain` for calls in progress to end, then ends connections and threads; calls that
-  /// handlers still keep are not answered. Removes the registrations with rpcbind. Does nothing if the server is not
-  /// running. A stopped server cannot be started again.
+  /// Removes the registrations with rpcbind, stops listening, and waits at most `drain` for the calls in progress to
+  /// end. Then ends all connections and threads. Calls that handlers still keep are not answered. Does nothing if the
+  /// server is not running. A stopped server cannot be started again.
   void stop(std::chrono::milliseconds drain = std::chrono::seconds(10));
   /// Calls start() unless it has been called, blocks until SIGTERM or SIGINT, then calls stop(). A second signal ends
   /// the process. Returns the program's exit status: 1, with one line on standard error, if the start fails.
@@ -110,7 +112,7 @@ class RPCRDMA_EXPORT Server {
   /// What one listener has done.
   struct ListenerStatistics {
     Listener listener;                     ///< as in listeners()
-    transport::ListenerCounters counters;  ///< since start(), except `connections`
+    transport::ListenerCounters counters;  ///< totals since start(), except `connections`, the present number
   };
   /// Sums over all listeners and threads.
   struct Statistics {
@@ -145,9 +147,11 @@ class RPCRDMA_EXPORT Server {
     RPCRDMA_HIDDEN void add(Report part);
   };
   /// Asks each thread of the server for its figures, and waits for the answers. A thread answers between two handlers.
-  /// At most `most_connections` connections are listed: those with the most calls. May be called on any thread except
-  /// those of the server (else std::logic_error), and must have returned before the server is destroyed. Before start()
-  /// has ended and after stop() the report is empty; during stop() it may lack parts.
+  /// The report lists at most `most_connections` connections: those with the most calls. The report is empty before
+  /// start() has ended and after stop(). During stop() it may lack the figures of some threads.
+  ///
+  /// May be called on any thread except those of the server, on which it throws std::logic_error. Do not destroy the
+  /// server before this function has returned.
   Report report(std::size_t most_connections = 16) const;
 
  private:

@@ -122,7 +122,7 @@ error_code Connection::accept(std::unique_ptr<fabric::ConnectionRequest> request
   return {};
 }
 
-/// False if the peer's Receive MTU has no room for a packet.
+/// Adopts the limits that the peer has announced. Returns false if its Receive MTU is too small for a packet.
 bool Connection::learn_peer(const PrivateData& peer) noexcept {
   peer_ = peer;
   // [4755-5.1-a] the smaller Receive MTU limits the packets
@@ -153,8 +153,9 @@ void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
 
 void Connection::on_disconnected(error_code why) noexcept {
   state_ = State::over;
-  // Before the connection was established, failed_ means that the reply was unusable. Later it means that work
-  // could not be posted, which also happens on a queue pair that has been closed cleanly.
+  // If the connection was never established, failed_ means that the peer's reply was unusable, which is an error. If
+  // the connection was established, failed_ means that a work request could not be posted. That is not necessarily an
+  // error, because it also happens after an orderly end of the connection.
   if (failed_ && !made_ && !why) why = fabric::FabricError::protocol_violation;
   events_.on_over(*this, why, lost_);
 }
@@ -214,7 +215,8 @@ void Connection::sent(Send& send, const fabric::Completion& completion) noexcept
 }
 
 void Connection::received(Receive& receive, const fabric::Completion& completion) noexcept {
-  if (completion.status || state_ == State::over) return;  // on_disconnected follows
+  // A Receive that has failed is not posted again, because on_disconnected() follows.
+  if (completion.status || state_ == State::over) return;
   const Octets frame = receive.buffer.octets().first(std::min(completion.length, receive.buffer.ref().size));
   if (credits_in_use_ && decode_header(frame) == FrameType::credit) {
     received_credit(frame);

@@ -3,11 +3,12 @@
 // One reliable connection to a peer: its queue pair, receives, packets being sent, and credits.
 //
 // States:
-//   state        awaits                        holds
-//   setting_up   on_established                the receives, posted
-//   established  packets, credits              also the Sends that are outstanding
-//   closing      on_disconnected               the same; no further packet is sent
-//   over         destruction by its owner      nothing at the provider
+//   state        next event                  work requests at the provider
+//   setting_up   on_established              Receives
+//   established  packets, credits            Receives, and Sends that have not completed
+//   closing      on_disconnected             as in `established`, but no further packet is sent
+//   over         destruction by the owner    none
+// on_disconnected can also occur in setting_up and established, if the connection fails or the peer ends it.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -33,12 +34,14 @@ struct Packet {
 class ConnectionEvents {
  public:
   virtual void on_established(Connection& connection) noexcept = 0;
-  /// A frame has arrived. It is valid during the call. If the owner keeps the frame and returns true, it is valid until
-  /// return_frames().
+  /// `frame` has arrived. The owner returns true to keep the frame. The memory of the frame then stays valid until the
+  /// owner calls Connection::return_frames(). If the owner returns false, the memory is valid only during this call.
   virtual bool on_frame(Connection& connection, Octets frame) noexcept = 0;
-  /// All frames of a batch have been reported. The owner returns the frames that it has kept.
+  /// on_frame() has reported all frames of a batch of completions. If the owner has kept frames, it must now return
+  /// them by return_frames().
   virtual void on_batch_end(Connection& connection) noexcept = 0;
-  /// has_room() may have become true.
+  /// Connection::has_room() is true, and may have been false before: Sends have completed, or the peer has granted
+  /// credits.
   virtual void on_room(Connection& connection) noexcept = 0;
   /// The connection is over. `lost`: the number of packets whose Sends failed.
   virtual void on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept = 0;
@@ -85,17 +88,17 @@ class Connection final : fabric::QueuePairEvents {
   /// Posts a packet of at most mtu() bytes. Requires has_room(). Takes the packet's buffer and leaves another one of
   /// the same size.
   void send(Packet& packet) noexcept;
-  /// Returns the frames that the owner has kept: posts their Receives again.
+  /// Posts again the Receives whose frames the owner has kept. These frames are then no longer valid.
   void return_frames() noexcept;
   /// Passes posted work to the wire.
   void submit() noexcept;
   /// Ends the connection, cleanly if it is established; on_over follows, unless the connection is over already.
   void disconnect() noexcept;
-  /// Ends the connection at once, without on_over; the state is then `over`. May be called during events of the
-  /// connection.
+  /// Ends the connection at once. Does not call on_over. The state is `over` afterwards. May be called by the handler
+  /// of an event of this connection.
   void quiesce() noexcept;
 
-  /// Whether packets have been sent or received since the last call.
+  /// Returns whether packets have been posted or received since the last call. The first call returns true.
   bool take_activity() noexcept { return std::exchange(active_, false); }
   /// Set and read by the owner: the number of consecutive runs of LinkState::sweep() that found no new packets.
   unsigned quiet_periods = 0;
@@ -123,7 +126,9 @@ class Connection final : fabric::QueuePairEvents {
   fabric::Fabric& fabric_;
   const ConnectionLimits limits_;
   ConnectionEvents& events_;
-  fabric::ConnectionInfo info_;  // as known before the connection is made
+  // Set by connect() or accept(), and not updated when the connection is established. connect() sets only the number,
+  // the fabric and the peer.
+  fabric::ConnectionInfo info_;
   State state_ = State::setting_up;
   bool made_ = false;
   bool active_ = true;
@@ -136,17 +141,20 @@ class Connection final : fabric::QueuePairEvents {
 
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   std::vector<std::unique_ptr<Receive>> receives_;
-  std::vector<Receive*> kept_;  // capacity for all Receives
+  // The Receives whose frames the owner keeps. The vector has capacity for all Receives, so that it never grows.
+  std::vector<Receive*> kept_;
   std::vector<std::unique_ptr<Send>> sends_;
-  std::vector<Send*> free_sends_;  // capacity for all Sends
+  // The Sends that are not in use. The vector has capacity for all Sends, so that it never grows.
+  std::vector<Send*> free_sends_;
   std::unique_ptr<CreditSend> credit_send_;
 
-  // Credits limit packets only if the peer has announced them too, by an Extension (private_data.hpp). The numbers are
-  // totals since the connection was made, modulo 2^32.
+  // credits_in_use_ is true if the peer has announced credits by an Extension (private_data.hpp). Only then do credits
+  // limit the packets that the two sides send. The following numbers are totals of packets since the connection was
+  // made, modulo 2^32.
   bool credits_in_use_ = false;
   std::uint32_t packets_sent_ = 0;
   std::uint32_t packets_allowed_ = 0;  // the limit that the peer has set
-  std::uint32_t packets_granted_ = 0;  // packets that the peer may send, announced or not
+  std::uint32_t packets_granted_ = 0;  // the limit for the peer that this side can announce next
   std::uint32_t grant_announced_ = 0;  // the limit for the peer that this side has announced
 };
 

@@ -21,7 +21,8 @@ IpBytes mapped(Octets address) noexcept {
   return out;
 }
 
-/// No ICMP error may be sent about an ICMP error, or about a fragment other than the first.
+/// Whether an ICMP error may be sent about this IPv4 packet. It may not if the packet is itself an ICMP error, or is a
+/// fragment other than the first. An ICMP message that is not a known query counts as an error.
 bool icmp4_allowed(Octets packet) noexcept {
   if ((word_at(packet, 6) & kFragmentOffset) != 0) return false;
   const std::size_t header = std::size_t{byte_at(packet, 0) & 0xfu} * 4;

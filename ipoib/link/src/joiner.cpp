@@ -26,8 +26,9 @@ bool checksums_are_right(const Joinable& one) noexcept {
   return checksum_of(checksum_sum(segment, pseudo_header(one.packet, one.six, segment.size()))) == 0;
 }
 
-/// Whether the IP headers differ only in length, checksum and IPv4 identification. If packets must not be fragmented,
-/// the identification has no meaning (RFC 6864 section 4.1); otherwise it must increase by one from packet to packet.
+/// Whether the IP headers differ only in length, checksum and IPv4 identification. `next` comes `index` packets after
+/// `first`. Without the flag Don't Fragment, the identification must increase by one with each packet. With the flag,
+/// the identification has no meaning (RFC 6864 section 4.1), and may have any value.
 bool same_ip(const Joinable& first, const Joinable& next, std::size_t index) noexcept {
   const Octets a = first.packet, b = next.packet;
   if (first.six) return same(a, b, 0, 4) && same(a, b, 6, kIpv6Header);

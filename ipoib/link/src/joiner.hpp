@@ -32,8 +32,8 @@ class Joiner {
   std::size_t count() const noexcept { return count_; }
   /// Starts with `first`, whose memory must stay valid until clear(). Requires empty().
   void start(const Joinable& first) noexcept;
-  /// Appends `next` if it continues the joined packets and the checksums are right; its memory must then stay valid
-  /// until clear().
+  /// Appends `next` if it continues the joined packets, and if its checksums and those of the first packet are right.
+  /// Returns whether it has appended `next`, whose memory must then stay valid until clear().
   bool append(const Joinable& next) noexcept;
   /// Whether no further packet can be appended.
   bool full() const noexcept { return full_; }
@@ -49,8 +49,8 @@ class Joiner {
   std::array<Octets, kMaxSegments + 1> parts_;  // the headers, and the payload of each packet
   std::array<std::byte, 40 + 60> headers_{};
   std::size_t count_ = 0;
-  std::size_t size_ = 0;      // size of the joined packet
-  std::size_t cut_size_ = 0;  // payload bytes of the first packet
+  std::size_t size_ = 0;      // bytes of the joined packet: the headers once, and the payload of each packet
+  std::size_t cut_size_ = 0;  // payload bytes of the first packet: the Offload::cut_size of the joined packet
   bool full_ = false;
 };
 

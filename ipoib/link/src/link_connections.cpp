@@ -23,14 +23,16 @@ const char* own_reason(Refusal refusal) noexcept {
   return "no reason";
 }
 
-/// The bytes of memory for the packets of one connection in each direction. The number of packets is at least kMinDepth
-/// and at most kMaxDepth, whatever their size.
+/// A connection has memory for as many packets of the largest size as fit in kQueueBytes bytes, but for at least
+/// kMinDepth and at most kMaxDepth packets. This applies to each direction.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
-/// Limits for learning a peer: the number of all peers, and of learnt peers with one address on the fabric.
+/// The link learns a further peer only while it has fewer than kMaxPeers peers in total, and fewer than kMaxPeersOfOne
+/// learnt peers with the fabric address (GID) of the new one.
 constexpr std::size_t kMaxPeers = 1024;
 constexpr std::ptrdiff_t kMaxPeersOfOne = 8;
-/// The period of LinkState::sweep() if idle connections are not closed.
+/// The time between two runs of LinkState::sweep() if LinkOptions::idle is zero. Idle connections then stay open, but
+/// sweep() has other work.
 constexpr std::chrono::minutes kSweep{1};
 /// A connection is idle after this many sweeps without packets.
 constexpr unsigned kQuietPeriods = 4;
@@ -156,7 +158,7 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
   // [4755-3.3-a] the side with the smaller address accepts
   if (outstanding && !accepts_crossing_request(local, remote))
     return refuse(std::move(request), Refusal::crossing, statistics_.refused_crossing);
-  // [4755-3.2-c] refuses a second request
+  // [4755-3.2-c] This side refuses another request of the peer while it is still accepting an earlier one.
   if (peer->incoming && peer->incoming->state() == Connection::State::setting_up)
     return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);
   accept(*peer, std::move(request), *data);
@@ -180,7 +182,8 @@ void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> re
   if (held_for_ == &peer) resume();
 }
 
-/// Sends a request; false if that is not possible now.
+/// Requests a connection to `peer`. Returns false if the link is closing, if Peer::retry_at has not been reached, if
+/// Peer::outgoing exists (in any state), or if the request fails at once.
 bool LinkState::connect(Peer& peer) {
   if (closing_ || Peer::Clock::now() < peer.retry_at || peer.outgoing) return false;
   peer.outgoing = std::make_unique<Connection>(fabric_, limits(), peer);
@@ -231,12 +234,15 @@ void LinkState::over(Peer& peer, Connection& connection, error_code why, std::ui
 
 void LinkState::connect_failed(Peer& peer, const Connection& connection, error_code why) {
   const bool rejected = why == fabric::FabricError::rejected;
-  // The peer's device mistakes this side's queue pair for one that has ended. The next attempt uses another queue pair.
+  // The verbs provider reports this error if the peer's device rejects the request because it takes this side's queue
+  // pair for that of an earlier connection. The next attempt uses another queue pair.
   const bool stale = why == boost::system::errc::resource_unavailable_try_again;
   ++(rejected ? statistics_.rejected : statistics_.failed);
   const auto& data = connection.peer();
   const Refusal refusal = data && data->extension ? data->extension->refusal : Refusal::none;
-  if (peer.usable() == nullptr) {  // otherwise the requests have crossed, and there is a connection
+  // If there is a usable connection, the peer's own request has succeeded meanwhile. The failure of this side's request
+  // is then no reason to delay the next attempt.
+  if (peer.usable() == nullptr) {
     std::chrono::steady_clock::duration pause = peer.backoff.next();
     if (rejected && refusal == Refusal::crossing && peer.waiting_count != 0)
       pause = std::max<decltype(pause)>(pause, options_.handshake_timeout);
@@ -259,7 +265,9 @@ void LinkState::await_retry(Peer& peer) {
 }
 
 void LinkState::retry(Peer& peer) {
-  const bool other = peer.usable() != nullptr || peer.in_progress();  // when that connection ends, over() connects
+  // If another connection to the peer exists or is in progress, no retry is needed. If packets still wait when that
+  // connection ends, over() requests a new one or drops them.
+  const bool other = peer.usable() != nullptr || peer.in_progress();
   if (!other && peer.waiting_count != 0 && connect(peer)) return;
   peer.rejections = 0;
   if (!other) drop_waiting(peer);

@@ -22,8 +22,9 @@ constexpr unsigned kBatch = 64;
 constexpr std::size_t kWaiting = 16;
 /// The period of the stall timer is LinkOptions::stall divided by this number, but at least 1 ms.
 constexpr int kTicks = 8;
-/// After two consecutive packets to different peers, Peer::patience limits the holds for this time. Otherwise each hold
-/// may last LinkOptions::stall.
+/// When two consecutive packets are for different peers, the link assumes for this time that several peers are in use.
+/// During this time, Peer::patience limits how long hold() may hold a packet. At other times, each hold may last
+/// LinkOptions::stall.
 constexpr std::chrono::seconds kTogether{1};
 
 Octets contents(const Packet& packet) noexcept { return packet.buffer.octets().subspan(kHeaderSize, packet.length); }
@@ -60,7 +61,8 @@ void LinkState::read_batch() {
     Offload offload;
     const auto size = device_.read(packet_.buffer.octets().subspan(kHeaderSize, options_.mtu),
                                    MutableOctets(uncut_).subspan(options_.mtu), offload);
-    if (!size && size.error() == boost::system::errc::bad_address) {  // larger than any valid packet
+    // A device may report EFAULT for a packet for which the buffers have no room. They have room for any valid packet.
+    if (!size && size.error() == boost::system::errc::bad_address) {
       ++statistics_.invalid;
       continue;
     }
@@ -84,7 +86,8 @@ void LinkState::submit_touched() noexcept {
   touched_.clear();
 }
 
-/// Handles a packet of `size` bytes that has been read. False if the packet is held.
+/// Handles a packet of `size` bytes that has been read from the device into packet_ and, beyond the MTU, into uncut_.
+/// Returns false if the packet is held (hold()): the caller must then not read further packets.
 bool LinkState::take(std::size_t size, const Offload& offload) {
   const std::size_t here = std::min<std::size_t>(size, options_.mtu);
   const MutableOctets out = packet_.buffer.octets().subspan(kHeaderSize, here);
@@ -99,7 +102,9 @@ bool LinkState::take(std::size_t size, const Offload& offload) {
     packet_.length = static_cast<std::uint32_t>(size);
     return route();
   }
-  ++statistics_.invalid;  // contradicts `offload`, or exceeds the MTU because the MTU of the device has been raised
+  // Drops the packet. Either its contents do not match `offload`, or the packet or a segment of it is longer than
+  // options_.mtu. The latter happens if the MTU of the device has been raised.
+  ++statistics_.invalid;
   return true;
 }
 
@@ -126,8 +131,8 @@ bool LinkState::route() {
   return send_to(*neighbour->peer) || !hold(*neighbour->peer);
 }
 
-/// Sends packet_ to the peer, queues it until there is a connection, or drops it. False if it must be held until the
-/// peer has room.
+/// Sends packet_ to the peer, or queues it until there is a connection, or drops it. Does none of these and returns
+/// false if the connection has no room at present and the peer is not stalled: the caller then holds or drops it.
 bool LinkState::send_to(Peer& peer) {
   Connection* const connection = peer.usable();
   if (connection == nullptr) {
@@ -148,7 +153,7 @@ bool LinkState::send_to(Peer& peer) {
 
 /// Posts a packet. If it exceeds the MTU of the connection, drops it and returns false. Requires has_room().
 bool LinkState::transmit(Connection& connection, Packet& packet) {
-  if (packet.length > connection.mtu()) {  // [4755-7.2-a] the stack learns the MTU of each destination
+  if (packet.length > connection.mtu()) {  // [4755-7.2-a] report() tells the stack the MTU of this destination
     ++statistics_.too_big;
     report(IcmpError::too_big, connection.mtu(), contents(packet));
     return false;
@@ -205,8 +210,9 @@ std::chrono::steady_clock::duration LinkState::tick() const noexcept {
   return std::max(Duration(options_.stall) / kTicks, Duration(std::chrono::milliseconds(1)));
 }
 
-/// Holds packet_ until `peer` has room, its connection ends or a time limit has passed; the device is not read
-/// meanwhile. Returns false if the peer has stopped the other peers for too long; the packet is then dropped.
+/// Holds packet_ until `peer` has room, until its connection ends, or until a time limit. The link reads no packets
+/// from the device meanwhile, so packets for the other peers wait too. Returns false if `peer` has used up the time for
+/// which it may delay the other peers. The packet is then dropped.
 bool LinkState::hold(Peer& peer) {
   const auto now = Peer::Clock::now();
   auto until = peer.patience.begin(now);
@@ -223,7 +229,8 @@ bool LinkState::hold(Peer& peer) {
   return true;
 }
 
-/// Unless the peer still has no room, handles the held packet as send_to() does, and continues to read the device.
+/// Tries again to send the held packet to its peer. If the peer still has no room and its time is not over, the packet
+/// stays held. Otherwise send_to() has dealt with the packet, and the link reads from the device again.
 void LinkState::resume() {
   Peer& peer = *held_for_;
   if (!send_to(peer)) return;
@@ -232,8 +239,10 @@ void LinkState::resume() {
   read_batch();
 }
 
-/// One timer serves all holds, because setting a timer for each hold would take longer than most holds last. The runs
-/// of the timer are counted instead of the time: while the process is not scheduled, it cannot see that there is room.
+/// Starts one run of the timer that limits how long hold() holds a packet. A run that has started continues when the
+/// hold ends, and may serve the next hold, because setting a timer for each hold would take longer than most holds
+/// last. The limit is a number of runs, not a time. While the process is not scheduled, it cannot notice that the peer
+/// has room, and at most one run ends.
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
   stall_timer_.expires_after(tick());

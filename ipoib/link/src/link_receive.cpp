@@ -8,7 +8,8 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// The maximum number of learnt addresses: in total, and from all peers with one address on the fabric.
+/// The maximum number of IP addresses that the link learns from received packets: kMaxLearnt in total, and
+/// kMaxLearntOfOne from the peers that have the same GID.
 constexpr std::size_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
 
 bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& address) noexcept {
@@ -19,7 +20,7 @@ bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& addre
 
 }  // namespace
 
-// [4755-7-a] accepts unicast packets
+// [4755-7-a] The link accepts a frame with a unicast IP packet.
 bool LinkState::frame(Peer& peer, Connection& connection, Octets frame) noexcept {
   const auto type = decode_header(frame);
   if (!type) {
@@ -68,7 +69,8 @@ void LinkState::pass_joined() noexcept {
   std::exchange(joined_from_, nullptr)->return_frames();
 }
 
-/// Passes on a packet that stands for `count` packets of `bytes` in total.
+/// Writes one packet to the device, and counts it. `packet` has the parts of a received packet, or of a packet that was
+/// joined from several received ones. `count` is the number of received packets, and `bytes` their total size.
 void LinkState::pass(std::span<const Octets> packet, const Offload& offload, std::size_t count,
                      std::size_t bytes) noexcept {
   if (!device_.write(packet, offload)) {
@@ -79,9 +81,9 @@ void LinkState::pass(std::span<const Octets> packet, const Offload& offload, std
   statistics_.received_bytes += bytes;
 }
 
-/// Returns the peer that may send from `source`, or null. If may_learn() permits, learns `source` for the sender when
-/// no peer has the address, or when the address was learnt for a peer that now has no connection: that peer may have
-/// changed its link-layer address.
+/// Returns the peer that may send packets from `source`, or null. If may_learn() permits, assigns `source` to the
+/// sender in two cases: the address is unknown, or it was learnt for a peer that has no connection at present. In the
+/// second case the host with this address may have a new link-layer address, and so appears as another peer.
 Peer* LinkState::owner_of(const IpBytes& source, Peer& sender) {
   Neighbours::Entry* const known = neighbours_.find(source);
   if (known != nullptr && (!known->learnt || known->peer == &sender || known->peer->connected())) return known->peer;

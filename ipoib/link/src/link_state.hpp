@@ -31,15 +31,16 @@ class LinkState {
   std::size_t connections() const noexcept;
   std::size_t registered_bytes() const noexcept { return pool_.counters().registered_octets; }
 
-  // Events of a peer's connections.
+  // A Peer calls these functions when one of its connections reports an event of ConnectionEvents.
   void established(Peer& peer, Connection& connection) noexcept;
-  /// A frame has arrived. Returns true if the link keeps it until pass_joined().
+  /// Called when a frame has arrived. Returns true if the link refers to the frame until pass_joined(). The connection
+  /// must then keep the frame valid until that call.
   bool frame(Peer& peer, Connection& connection, Octets frame) noexcept;
   void pass_joined() noexcept;
   void room(Peer& peer) noexcept;
   void over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept;
-  /// Called when the time to wait before a second request has passed. Connects again if packets wait and there is no
-  /// other connection.
+  /// Called when the pause after a rejected request to `peer` is over. Requests a connection again if packets wait for
+  /// one, unless `peer` has another connection or another one is being made.
   void retry(Peer& peer);
 
   boost::asio::io_context& context() noexcept { return fabric_.context(); }
@@ -98,21 +99,29 @@ class LinkState {
   Neighbours neighbours_;
   std::unique_ptr<fabric::Listener> listener_;
   std::uint16_t port_ = 0;
-  std::vector<std::unique_ptr<Connection>> ended_;  // will be destroyed outside of their callbacks
+  // The connections that bury() has taken over. They are destroyed later, because bury() may run within a callback of
+  // the connection.
+  std::vector<std::unique_ptr<Connection>> ended_;
 
-  Packet packet_;                              // the packet that is being read, or is held
-  std::vector<std::byte> uncut_;               // the packet that is being cut, or the bytes read beyond the MTU
+  Packet packet_;  // the packet that is being read, or is held
+  // A read from the device places the first bytes of a packet, up to the MTU, in packet_. It places the bytes beyond
+  // the MTU in uncut_. If the packet must be cut, take() copies its first bytes to uncut_ too, so that the packet is
+  // contiguous.
+  std::vector<std::byte> uncut_;
   Segmenter segmenter_;                        // cuts the packet that is in uncut_
   Peer* held_for_ = nullptr;                   // the peer for which packet_ is held; while set, the device is not read
-  Peer::Clock::duration::rep held_ticks_ = 0;  // runs of the timer until that peer is stalled
-  const Peer* last_ = nullptr;  // peer of the last packet; only compared, as the peer may have been destroyed
-  // Until this time several peers use the device, so hold() waits for one only as long as Peer::patience allows.
+  Peer::Clock::duration::rep held_ticks_ = 0;  // remaining runs of stall_timer_; then *held_for_ counts as stalled
+  // The peer to which the last packet of the device was routed. Only compared with other pointers, not dereferenced,
+  // because that peer may have been destroyed.
+  const Peer* last_ = nullptr;
+  // Until this time, the link assumes that packets for several peers arrive from the device. Peer::patience then limits
+  // how long hold() holds a packet. After this time, each hold may last LinkOptions::stall.
   Peer::Clock::time_point several_until_{};
   bool stall_timer_runs_ = false;
   std::vector<Connection*> touched_;  // connections to submit at the end of the batch; empty outside of a batch
   std::array<std::byte, kMaxIcmpError> icmp_{};
   Joiner joiner_;                      // joins received packets
-  Connection* joined_from_ = nullptr;  // the connection that received the joined packets; null outside of a batch
+  Connection* joined_from_ = nullptr;  // the connection that received the packets in joiner_; null if it is empty
 
   boost::asio::steady_timer stall_timer_;
   boost::asio::steady_timer sweep_timer_;
@@ -121,7 +130,9 @@ class LinkState {
   bool running_ = false;
   bool closing_ = false;
   WeakGuard<LinkState> guard_{*this};
-  WeakGuard<LinkState> stall_guard_{*this};  // holds the memory of the timer's handler
+  // Guards the handler of stall_timer_. That handler waits in the memory of this guard, so it does not compete with the
+  // handlers that wait in the memory of guard_.
+  WeakGuard<LinkState> stall_guard_{*this};
 };
 
 }  // namespace rpcrdma::ipoib

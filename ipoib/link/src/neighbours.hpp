@@ -20,7 +20,8 @@ class Neighbours {
 
   /// Adds an entry, or replaces the entry for the same range.
   void add(const IpPrefix& addresses, Peer& peer);
-  /// Adds a learnt entry, or replaces the entry for the same address. `host` is the address of the peer on the fabric.
+  /// Adds an entry for an address that has been learnt from a packet, or replaces the entry for this address. `host` is
+  /// the address of the peer on the fabric.
   void learn(const IpBytes& address, Peer& peer, const IpBytes& host);
   /// Removes the addresses learnt for `peer`.
   void forget(const Peer& peer) noexcept;

@@ -6,9 +6,9 @@
 
 namespace rpcrdma::ipoib {
 
-// Computes the sum in the byte order of the host, and swaps the bytes of the result if the host's order is not the
-// network's (RFC 1071 section 2). The upper and the lower halves of the 64-bit words are
-// added separately; these sums cannot overflow, as a packet is small.
+// Adds the bytes as words in the byte order of the host. On a little-endian host, swaps the two bytes of the result,
+// which is then the sum of the words in network byte order (RFC 1071 section 2). The upper and the lower 32 bits of the
+// 64-bit words are added separately, so that the sums of a packet cannot overflow.
 std::uint64_t checksum_sum(Octets octets, std::uint64_t start) noexcept {
   const std::byte* at = octets.data();
   std::size_t left = octets.size();

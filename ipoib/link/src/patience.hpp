@@ -6,8 +6,10 @@
 
 namespace rpcrdma::ipoib {
 
-/// Limits the total time for which a peer without room may stop the reading of the device to `most`. The peer regains a
-/// tenth of the time between stops. Short stops do not count: they are normal with a peer as fast as this host.
+/// Limits the time for which one peer can stop the link from reading its device. The link stops while the peer has no
+/// room for a packet. The peer may stop the link for `most` in total. While it does not stop the link, it regains a
+/// tenth of the elapsed time, up to `most`. The first kShort of each stop is not counted, because short stops are
+/// normal with a peer as fast as this host.
 class Patience {
  public:
   using Clock = std::chrono::steady_clock;
@@ -15,7 +17,8 @@ class Patience {
 
   explicit Patience(Clock::duration most) noexcept : most_(most), left_(most) {}
 
-  /// The time by which a stop that begins now must end; nothing if the remaining time is too short for a stop.
+  /// Asks to stop the reading of the device now. Returns the time by which the stop must end. Returns nothing if the
+  /// peer has less than an eighth of `most` left, which is too short for a stop.
   std::optional<Clock::time_point> begin(Clock::time_point now) noexcept {
     left_ = std::min(most_, left_ + (now - since_) / 10);
     since_ = now;

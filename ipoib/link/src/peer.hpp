@@ -15,9 +15,9 @@ namespace rpcrdma::ipoib {
 
 class LinkState;
 
-/// Another interface of the link, identified by its link-layer address, and the connections with it: at most one that
-/// the peer has requested, and one that this side has requested [4755-3.2-b]. Packets are sent over the latter if it
-/// is established, otherwise over the former.
+/// Another interface of the link, identified by its link-layer address, and the connections with it. There is at most
+/// one connection that this side has requested (`outgoing`), and at most one that the peer has requested (`incoming`)
+/// [4755-3.2-b]. Packets are sent over `outgoing` if it is established, otherwise over `incoming`.
 class Peer final : public ConnectionEvents {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,8 +26,8 @@ class Peer final : public ConnectionEvents {
 
   /// The established connection over which packets are sent, or null.
   Connection* usable() const noexcept;
-  /// Whether a connection is being set up, or the connection that this side requested is being closed. After it has
-  /// been closed, this side requests another if packets wait.
+  /// True while a connection is being set up, and while the connection that this side requested is being closed. After
+  /// the close, this side requests a new connection if packets wait for one.
   bool in_progress() const noexcept;
   bool connecting() const noexcept;
   /// Whether there is a connection, in any state.
@@ -40,18 +40,19 @@ class Peer final : public ConnectionEvents {
   std::unique_ptr<Connection> outgoing;
   std::unique_ptr<Connection> incoming;
 
-  /// The first `waiting_count` packets wait for a connection. The vector keeps all its buffers until LinkState::sweep()
-  /// finds neither a connection nor a waiting packet.
+  /// The first `waiting_count` elements are packets that wait for a connection. The other elements are unused buffers
+  /// for later packets. LinkState::sweep() frees the buffers when the peer has no connection and no packet waits.
   std::vector<Packet> waiting;
   std::size_t waiting_count = 0;
 
   Backoff backoff;
   Clock::time_point retry_at{};           ///< the earliest time of the next attempt to connect
-  boost::asio::steady_timer retry_timer;  ///< until the connection is requested once more, if packets wait
+  boost::asio::steady_timer retry_timer;  ///< expires at `retry_at`; set if packets wait for the next attempt
   unsigned rejections = 0;                ///< consecutive rejections
-  Patience patience;                      ///< limits the time for which the peer may stop the device
+  Patience patience;                      ///< limits how long a peer without room may stop the reading of the device
   bool stalled = false;                   ///< the peer has had no room for too long: packets for it are dropped
-  bool learnt = false;                    ///< the peer was made from a request: LinkState::forget_peers() may remove it
+  /// True if this side learnt of the peer by its connection request. LinkState::forget_peers() may remove such a peer.
+  bool learnt = false;
   WeakGuard<Peer> guard{*this};
 
  private:

@@ -90,7 +90,8 @@ std::size_t Segmenter::next(MutableOctets out) noexcept {
   } else {
     put_word(transport, kUdpLength, static_cast<std::uint32_t>(transport.size()));
   }
-  // The sum of the pseudo header includes the length of the packet without its IP header; replaces it by the segment's.
+  // The IP stack has left the sum of the pseudo header in the checksum field. The sum includes the length of the
+  // transport header and payload of the whole packet. Subtracts this length, and adds that of the segment.
   const std::size_t whole = packet_.size() - offload_.checksum_start;
   const std::size_t field = offload_.checksum_offset;
   put_word(transport, field,

@@ -8,13 +8,14 @@ namespace rpcrdma::ipoib {
 /// Completes the checksum of a packet. False if the checksum field lies outside the packet.
 bool complete_checksum(MutableOctets packet, const Offload& offload) noexcept;
 
-/// Cuts a packet that stands for several. Each segment has the headers of the packet, with its own lengths, IPv4
-/// identification, TCP sequence number and checksums. Only the last segment keeps FIN and PSH, only the first CWR (RFC
-/// 3168 section 6.1.2).
+/// Cuts a large TCP or UDP packet into segments. Each segment has a copy of the headers of the packet, but with
+/// its own lengths, IPv4 identification, TCP sequence number and checksums. Only the last segment keeps the flags FIN
+/// and PSH. Only the first segment keeps the flag CWR (RFC 3168 section 6.1.2).
 class Segmenter {
  public:
-  /// `packet` must stay valid until done(). False if the packet contradicts `offload`, or has a segment larger than
-  /// `most`.
+  /// Starts to cut `packet`, which must stay valid until done() returns true. Returns false if the packet does not have
+  /// the headers that `offload` describes, if `offload` has a cut_size of 0, or if a segment would be larger than
+  /// `most` bytes. There are no segments then.
   bool begin(Octets packet, const Offload& offload, std::size_t most) noexcept;
   bool done() const noexcept { return left_ == 0; }
   /// Writes the next segment to `out`, of at least `most` bytes, and returns its size. Requires !done().

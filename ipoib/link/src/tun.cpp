@@ -40,8 +40,8 @@ error_code control(int descriptor, unsigned long request, ifreq& interface) noex
   return ::ioctl(descriptor, request, &interface) < 0 ? tun_error() : error_code();
 }
 
-/// Asks the kernel for packets that stand for several and lack checksums. Before Linux 6.2 there are no such packets
-/// for UDP.
+/// Permits the kernel to leave work on packets to this program: to complete checksums, and to cut a large packet into
+/// TCP segments or UDP datagrams. Kernels before Linux 6.2 support this without the cutting for UDP.
 error_code set_offloads(int descriptor) noexcept {
   constexpr unsigned long tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6;
   if (::ioctl(descriptor, TUNSETOFFLOAD, tcp | kUso4 | kUso6) == 0) return {};
@@ -84,7 +84,9 @@ error_code configure(ifreq interface, const TunOptions& options) {
   if (const error_code failed = control(socket.get(), SIOCSIFFLAGS, interface)) return failed;
   for (const IpPrefix& address : options.addresses)
     if (const error_code failed = add_address(index, address)) {
-      // Privileges are not the reason: they sufficed to bring the interface up. For example, IPv6 is disabled.
+      // The process has the privileges, because it has just brought the interface up. The kernel also reports
+      // "permission denied" for other reasons, for example if IPv6 is disabled. Therefore the caller gets an error that
+      // does not suggest a lack of privileges.
       const bool refused = failed == boost::system::errc::permission_denied;
       return refused ? boost::system::errc::make_error_code(boost::system::errc::address_not_available) : failed;
     }

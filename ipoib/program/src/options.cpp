@@ -151,7 +151,8 @@ Refusal interpret_network(const Words& words, Options& options) {
   if (endpoint->address().is_unspecified())
     return "--listen: neighbours know this host by its address: give one that is not a wildcard";
   options.listen = *endpoint;
-  options.fabric.from_there = true;  // neighbours know this host by its --listen address
+  // With iwarp, connections to neighbours have the --listen address as their source: neighbours know this host by it.
+  options.fabric.from_there = true;
   for (const std::string& text : words.peers) {
     const std::size_t equals = text.find('=');
     const auto prefix = parse_prefix(std::string_view(text).substr(0, equals));

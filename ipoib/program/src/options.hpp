@@ -13,7 +13,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// A value of --peer: the link of the neighbour with these addresses listens at this endpoint.
+/// A value of --peer, which describes one neighbour: `addresses` are the IP addresses that the link reaches through it,
+/// and `endpoint` is the endpoint at which it accepts connections of the link.
 struct PeerOption {
   IpPrefix addresses;
   fabric::Endpoint endpoint;
@@ -32,7 +33,8 @@ struct Options {
   LogFormat log_format = LogFormat::text;
 };
 
-/// Returns nothing if the program must exit with `status`; errors in the command line have then been reported.
+/// Parses the command line. If it asks for the help or the version, or contains an error, prints that, sets `status` to
+/// the exit status of the program, and returns nothing.
 std::optional<Options> parse_options(int argc, const char* const* argv, int& status);
 
 }  // namespace rpcrdma::ipoib

@@ -17,7 +17,8 @@ constexpr unsigned kNobody = 65534;
 
 error_code last_error() noexcept { return {errno, boost::system::system_category()}; }
 
-/// Drops all capabilities except `kept`.
+/// Drops all capabilities except those in `kept`. A capability in `kept` becomes effective if the process has it in its
+/// permitted set. Otherwise the process stays without it.
 error_code restrict_to(std::initializer_list<int> kept) noexcept {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3] = {};
@@ -36,7 +37,7 @@ error_code restrict_to(std::initializer_list<int> kept) noexcept {
 
 error_code keep_network_privilege() noexcept {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return last_error();
-  // drop_privileges() needs the last two to change the ids.
+  // drop_privileges() needs CAP_SETUID and CAP_SETGID to change the user and group ids.
   return restrict_to({CAP_NET_ADMIN, CAP_SETUID, CAP_SETGID});
 }
 

@@ -4,7 +4,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// Gives up permanently all capabilities but CAP_NET_ADMIN and those that drop_privileges() needs.
+/// Gives up all capabilities permanently, except CAP_NET_ADMIN, CAP_SETUID and CAP_SETGID. drop_privileges() needs the
+/// last two to change the user and the group.
 error_code keep_network_privilege() noexcept;
 
 /// If the user is root, changes user and group to nobody. Then gives up the remaining capabilities.

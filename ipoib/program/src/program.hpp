@@ -13,7 +13,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// rpcrdma-ip from its start to its end: device, fabric, link, signals. Used on one thread.
+/// The program rpcrdma-ip. Makes the TUN device, the fabric and the link, runs the event loop, and handles signals.
+/// Used on one thread.
 class Program {
  public:
   Program(Options options, Log log);
@@ -38,7 +39,9 @@ class Program {
   Runner runner_{context_, options_.poll};
   boost::asio::signal_set signals_{context_};
   boost::asio::steady_timer grace_{context_};
-  std::optional<capture::ToggleBySignal> toggled_;  // holds the capture
+  // Owns the capture, if there is one, and closes it when it is destroyed. It precedes fabric_, so that the fabric is
+  // destroyed before the capture is closed.
+  std::optional<capture::ToggleBySignal> toggled_;
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<Tun> device_;
   std::unique_ptr<Link> link_;

@@ -43,7 +43,7 @@ class ByteRing {
     return tail - seen_head_ > capacity_ / 2;
   }
 
-  /// Consumer: the position after the last record.
+  /// Consumer: the position after the last record that the producer has committed so far. An argument for front().
   std::uint64_t end() const noexcept { return tail_.load(std::memory_order_acquire); }
   /// Consumer: the first record before the position `end`, null if there is none. Valid until pop().
   const Record* front(std::uint64_t end) noexcept {
@@ -68,7 +68,7 @@ class ByteRing {
   const std::size_t capacity_;
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::atomic<std::uint64_t> tail_{0};
-  std::uint64_t seen_head_ = 0;  // the producer's copy of head_
+  std::uint64_t seen_head_ = 0;  // the value of head_ that the producer read last; head_ may be larger by now
   std::uint32_t skipped_ = 0;    // bytes left unused at the end of the ring by the reserved record
 };
 

@@ -10,9 +10,10 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The thread looks for records at intervals between these two, and at once if a ring is half full. The more records it
-/// finds, the shorter it makes the interval, to write few at a time: a thread of the data path stops polling if this
-/// thread keeps the processor from it for WaitPolicy::kDisplaced.
+/// The bounds of the interval at which the thread of the capture looks for records. The thread also looks at once when
+/// a ring is half full. If it finds many records, it shortens the interval, so that it writes fewer records at a time.
+/// A long run of writes could keep a thread of the data path from the processor for WaitPolicy::kDisplaced, and that
+/// thread would then stop polling.
 constexpr std::chrono::microseconds kLongestInterval{20'000};
 constexpr std::chrono::microseconds kShortestInterval{500};
 constexpr std::uint64_t kAtOnce = 64 << 10;  // bytes
@@ -20,8 +21,8 @@ constexpr unsigned kBetweenYields = 16;      // records
 /// How long close() waits for the disk and, after it has given up the disk, for the end of the thread.
 constexpr std::chrono::seconds kPatience{2};
 
-/// A thread that is started while this object exists has all signals blocked: the program handles its signals in its
-/// own threads.
+/// Blocks all signals in the calling thread while the object exists. A thread that the calling thread creates in this
+/// time inherits the signal mask. Signals to the process are therefore handled by the program's own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -65,8 +66,10 @@ void Capture::Core::close() noexcept {
   }
   std::thread thread = std::move(thread_);
   lock.unlock();
-  if (!thread.joinable()) return;     // another thread called close() too
-  if (!done) return thread.detach();  // the thread shares the Core
+  if (!thread.joinable()) return;  // another thread called close() too
+  // The thread has not ended in time, so close() does not wait for it. The thread holds a shared_ptr to this object,
+  // and so may use it until it ends.
+  if (!done) return thread.detach();
   thread.join();
 }
 
@@ -89,12 +92,14 @@ std::shared_ptr<Connection> Capture::Core::add(std::shared_ptr<Connection> conne
 }
 
 void Capture::Core::end(Connection& connection) noexcept {
-  ended_.fetch_add(1, std::memory_order_relaxed);  // before the thread can subtract it
+  // Counts the connection before `ended` is set. Once `ended` is set, the thread of the capture may remove the
+  // connection and subtract it from ended_.
+  ended_.fetch_add(1, std::memory_order_relaxed);
   connection.ended.store(true, std::memory_order_release);
 }
 
-// Notifies at each call, because a notification can be lost: hurry() takes no lock, and the thread may have looked at
-// hurried_ but not be asleep yet.
+// Notifies the thread of the capture at each call, even if hurried_ is set already. This function does not lock mutex_,
+// so a notification is lost if the thread has just read hurried_ and does not wait yet. The next call then wakes it.
 void Capture::Core::hurry() noexcept {
   hurried_.store(true);
   condition_.notify_one();
@@ -148,8 +153,8 @@ bool Capture::Core::wait() {
   return !closing_.load();
 }
 
-/// Writes the records that exist now, oldest first. Then frees the channels and connections that had ended before.
-/// Returns the size of the records.
+/// Writes to the file the records that the rings of the channels hold when drain() begins, oldest first. Then frees the
+/// channels and connections that had ended when drain() began. Returns the size of these records in bytes.
 std::uint64_t Capture::Core::drain() {
   std::uint64_t written = 0;
   unsigned count = 0;

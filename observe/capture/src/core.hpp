@@ -18,16 +18,17 @@
 
 namespace rpcrdma::capture {
 
-/// While this many ended connections wait for the thread, no new connection is recorded. The thread waits for the disk:
-/// while the disk does not answer, peers that reconnect must not fill the memory.
+/// The limit for ended connections that the thread of the capture has not removed yet. At this limit, new connections
+/// are not recorded. The limit bounds the memory when the disk does not answer: the thread then waits for the disk,
+/// while peers may connect and disconnect again and again.
 inline constexpr std::size_t kMostEnded = 4096;
 
-/// The ring of one recorder.
+/// The ring through which one recorder, its producer, passes records to the thread of the capture.
 struct Channel {
   explicit Channel(std::size_t capacity) : ring(capacity) {}
   ByteRing ring;
-  std::atomic<std::uint64_t> dropped{0};  ///< written by the producer
-  std::atomic<bool> ended{false};         ///< no record follows
+  std::atomic<std::uint64_t> dropped{0};  ///< records for which `ring` had no room; only the producer writes this
+  std::atomic<bool> ended{false};         ///< set by the producer after its last record
 };
 
 class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
@@ -42,10 +43,13 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   const CaptureOptions& options() const noexcept { return options_; }
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   std::shared_ptr<Channel> make_channel();
-  /// Keeps `connection` as long as the writer needs it. Null if kMostEnded connections wait for the thread: this
-  /// connection is then not recorded, which counts as one dropped frame unless the capture is stopped.
+  /// Returns `connection`, and adds it to the capture if the thread runs. The capture keeps it as long as the thread
+  /// needs it to write records. Returns null if kMostEnded ended connections wait to be removed by the thread. The
+  /// producer must then not record `connection`. Unless the capture is stopped, such a connection counts as one dropped
+  /// frame.
   std::shared_ptr<Connection> add(std::shared_ptr<Connection> connection);
-  /// To be called once for each connection that add() has kept, after its last record.
+  /// The producer calls this function once for each connection that add() has kept, after it has passed the last record
+  /// of this connection.
   void end(Connection& connection) noexcept;
   /// Wakes the thread, because a ring is half full or has no room for a record.
   void hurry() noexcept;
@@ -65,21 +69,27 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   const Log log_;
   std::atomic<bool> active_{false};
   std::atomic<bool> closing_{false};
-  std::atomic<bool> given_up_{false};  // set by close() after a time limit: a full pipe is no longer waited for
+  // close() sets this if the thread does not end within a time limit. The thread then no longer waits until a full pipe
+  // has room.
+  std::atomic<bool> given_up_{false};
   std::atomic<bool> hurried_{false};
   std::atomic<std::uint64_t> runs_{0};  // how many times the capture was started
-  std::atomic<std::size_t> ended_{0};   // connections that have ended and wait for the thread
+  std::atomic<std::size_t> ended_{0};   // ended connections that the thread has not removed yet
 
   mutable std::mutex mutex_;  // protects the members from here to connections_
   std::condition_variable condition_;
-  bool running_ = false;              // the thread runs
-  std::uint64_t dropped_before_ = 0;  // frames dropped by ended channels, and connections not recorded
+  bool running_ = false;  // the thread runs
+  // The frames that were dropped in channels that have been removed from channels_, and one for each connection that
+  // add() has refused to record.
+  std::uint64_t dropped_before_ = 0;
   std::vector<std::shared_ptr<Channel>> channels_;
   std::vector<std::shared_ptr<Connection>> connections_;
 
   std::thread thread_;
   std::chrono::microseconds interval_;  // how long the thread sleeps before it looks for records again
-  FileWriter file_;                     // used by the thread; by other threads only for open() and counts()
+  // Only the thread uses file_, with two exceptions: open() of this class uses it before the thread starts, and any
+  // thread may call FileWriter::counts().
+  FileWriter file_;
 };
 
 }  // namespace rpcrdma::capture

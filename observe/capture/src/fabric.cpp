@@ -53,7 +53,9 @@ class CapturedFabric final : public fabric::Fabric {
   std::shared_ptr<Recorder> recorder_;
   std::vector<fabric::Endpoint> peers_;  // the last peers to which this side has tried to connect
   std::mutex rejecting_;
-  std::shared_ptr<Recorder> rejections_;  // a recorder of its own, because reject() may be called on another thread
+  // Records the connection requests that reject() rejects. Guarded by rejecting_. reject() may be called on a thread
+  // other than that of the fabric, so it cannot record with recorder_, which belongs to that thread.
+  std::shared_ptr<Recorder> rejections_;
 };
 
 CapturedQueuePair::Side CapturedFabric::side(const fabric::Endpoint& peer,

@@ -71,8 +71,9 @@ void FileWriter::write(const Record& record, std::uint64_t run) {
   if (blocks_.size() >= kWriteSize) write_all();
 }
 
-/// Adds the frames of the handshake, so that they end where `record` begins in the two streams. `late`: the handshake
-/// took place before the connection's first record in this file, and is added only now.
+/// Adds the frames of the connection's handshake before its first record in this file. Their sequence numbers make the
+/// handshake end where `record` begins in the two streams. If `late` is true, the handshake took place earlier than its
+/// frames state, and a comment in the file says so.
 void FileWriter::show_opening(const Record& record, bool late) {
   Connection& connection = *record.connection;
   connection.shown_in = number_;
@@ -128,7 +129,8 @@ void FileWriter::show_message(const Record& record) {
     put_segment(connection, header, {}, add(record, header, 0, comment_));
 }
 
-/// Appends the block of a segment, and returns the room into which the caller writes the segment.
+/// Appends to blocks_ a packet block for one TCP segment. Returns the place in the block into which the caller writes
+/// the IP packet with the segment.
 MutableOctets FileWriter::add(const Record& record, const TcpHeader& header, std::size_t payload,
                               std::string_view comment) {
   ++pending_;
@@ -164,7 +166,8 @@ CaptureCounts FileWriter::counts() const noexcept {
           bytes_.load(std::memory_order_relaxed)};
 }
 
-/// The name of the file that was completed `number` files ago: FILE.1.pcapng is the one before FILE.pcapng.
+/// Returns the name of an earlier file of the capture. If the present file is FILE.pcapng, the file before it has the
+/// number 1 and the name FILE.1.pcapng. Older files have higher numbers.
 std::filesystem::path FileWriter::old_name(std::uint32_t number) const {
   std::filesystem::path name = options_.file;
   const std::string extension = name.extension().string();
@@ -184,7 +187,8 @@ void FileWriter::rotate() {
   if (const error_code failed = begin_file()) fail(failed);
 }
 
-/// On failure, truncates the file to the blocks of earlier calls, and drops all blocks of this call.
+/// Writes blocks_ to the file, and clears blocks_. On failure, drops all of blocks_, and truncates the file to the
+/// blocks that earlier calls have written.
 void FileWriter::write_all() noexcept {
   error_code failed;
   std::size_t done = 0;
@@ -201,7 +205,7 @@ void FileWriter::write_all() noexcept {
   }
   if (failed) {
     fail(failed);
-    // A FIFO cannot be truncated.
+    // Removes the part of blocks_ that has been written. ftruncate() fails for a FIFO, which keeps that part.
     if (::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0)
       ::lseek(file_.get(), static_cast<off_t>(size_), SEEK_SET);
     lost_.fetch_add(pending_, std::memory_order_relaxed);

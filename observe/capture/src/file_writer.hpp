@@ -21,12 +21,13 @@ class FileWriter {
       : options_(options), given_up_(given_up) {}
 
   error_code open();
-  /// `run` counts the times that the capture was started.
+  /// Adds a record to the file. `run`: how many times the capture has been started so far. After a failed write, drops
+  /// records until `run` changes.
   void write(const Record& record, std::uint64_t run);
   /// Passes the buffered blocks to the kernel. Returns the error of this or of an earlier write, once.
   error_code flush();
-  /// Adds statistics to the file if it has records after its last statistics. More records may follow. `dropped`:
-  /// records that did not reach write().
+  /// Adds a block with statistics to the file, unless write() has added no record since the last such block. The file
+  /// stays open, and write() may add more records. `dropped` is the number of records that did not reach write().
   void pause(std::uint64_t dropped);
   /// Sets the number of dropped records for the files that write() completes.
   void set_dropped(std::uint64_t dropped) noexcept { dropped_ = dropped; }
@@ -54,10 +55,10 @@ class FileWriter {
   std::uint64_t run_ = 0;
   std::uint64_t dropped_ = 0;
   bool failed_ = false;
-  bool complete_ = true;  // no record since the last statistics
+  bool complete_ = true;  // write() has accepted no record since add_statistics() last ran
   error_code unreported_;
-  pcapng::Bytes blocks_;     // not yet written
-  std::size_t pending_ = 0;  // packets in blocks_
+  pcapng::Bytes blocks_;     // pcapng blocks that write_all() has not yet written to the file
+  std::size_t pending_ = 0;  // number of packets in blocks_
   std::string comment_;
   std::atomic<std::uint64_t> frames_{0};
   std::atomic<std::uint64_t> lost_{0};

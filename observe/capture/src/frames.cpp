@@ -18,7 +18,9 @@ constexpr std::size_t kTcpHeader = 20;
 constexpr std::size_t kTcpOptions = 4;  // bytes of the options of a SYN
 constexpr std::uint8_t kTcpProtocol = 6;
 constexpr std::uint8_t kHopLimit = 64;
-constexpr std::uint8_t kWindowScale = 14;  // the greatest: the window is never full
+// The largest shift count that RFC 7323 section 2.3 permits. With it the window in the made-up TCP headers is almost
+// 1 GiB, so that a reader of the capture does not see a full window.
+constexpr std::uint8_t kWindowScale = 14;
 constexpr std::size_t kMaxPrivateData = 512;
 
 std::uint16_t fold(std::uint64_t sum) noexcept {
@@ -28,8 +30,9 @@ std::uint16_t fold(std::uint64_t sum) noexcept {
 
 std::uint16_t checksum(std::uint64_t sum) noexcept { return static_cast<std::uint16_t>(~fold(sum)); }
 
-/// The sum of the big-endian words of 16 bits. Adds several at once in the byte order of this machine, which at most
-/// swaps the bytes of the sum (RFC 1071 section 2).
+/// The one's complement sum of the big-endian 16-bit words of `octets`. For speed, this function adds several words at
+/// once in the byte order of the machine. If that is little-endian, the two bytes of the sum are then swapped, and the
+/// function swaps them back (RFC 1071 section 2).
 std::uint64_t sum_of(Octets octets) noexcept {
   std::uint64_t native = 0;
   std::size_t i = 0;
@@ -60,7 +63,7 @@ std::array<unsigned char, 16> v6_bytes(const address& from) {
   return boost::asio::ip::make_address_v6(boost::asio::ip::v4_mapped, from.to_v4()).to_bytes();
 }
 
-/// Makes what the headers of all segments of one direction have in common.
+/// Makes the bytes and partial checksums that are the same in the IP and TCP headers of each segment of one direction.
 SegmentHeaders common_headers(const Connection& connection, bool outbound) {
   const fabric::Endpoint& from = outbound ? connection.local : connection.peer;
   const fabric::Endpoint& to = outbound ? connection.peer : connection.local;
@@ -116,7 +119,7 @@ Writer put_headers(Connection& connection, const TcpHeader& header, std::uint64_
   } else {
     put16(packet.data() + 4, tcp_length);
   }
-  constexpr std::uint32_t kScaling = 0x01030300 | kWindowScale;  // no operation, window scale
+  constexpr std::uint32_t kScaling = 0x01030300 | kWindowScale;  // the TCP options No-Operation and Window Scale
   const std::uint64_t sum = common.tcp_sum + sum_of(tcp_length) + sum_of(header.sequence) + sum_of(acknowledged) +
                             flags + header.window + (syn ? sum_of(kScaling) : 0) + payload_sum;
   Writer out(packet.subspan(common.ip + 4));

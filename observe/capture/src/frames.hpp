@@ -27,7 +27,8 @@ std::size_t segment_size(const Connection& connection, const TcpHeader& header, 
 /// Writes a TCP segment with `payload` to `packet`, of segment_size() bytes.
 void put_segment(Connection& connection, const TcpHeader& header, Octets payload, MutableOctets packet);
 
-/// As put_segment(), with the FPDU of `ulpdu` as the payload. Its CRC is 0: startup_frame() does not ask for CRCs.
+/// As put_segment(), but the payload is the FPDU that carries `ulpdu`. The CRC field of the FPDU is 0, because the
+/// frames of startup_frame() do not ask for CRCs.
 void put_fpdu(Connection& connection, const TcpHeader& header, Octets ulpdu, MutableOctets packet);
 
 /// An MPA Request or Reply frame of revision 1 (RFC 5044 section 7.1.1).

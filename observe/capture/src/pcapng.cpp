@@ -105,7 +105,8 @@ void begin_file(Bytes& out, std::string_view application, std::string_view comme
   block.end_options();
 }
 
-/// Most blocks of a file are packets. Unlike the other blocks, they are written directly into memory of the final size.
+/// Appends the block of a packet to `out`. Returns the place of the packet's bytes, which the caller must write. Most
+/// blocks of a file are packets. Therefore this function does not use Block, but resizes `out` only once.
 MutableOctets add_packet(Bytes& out, const Packet& packet) {
   struct Head {
     std::uint32_t type, length, interface, high, low, captured, original;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Infers from the messages which memory of this side the peer reads and writes, because an adapter does not report it.
-// A server reports in the Write list and the Reply chunk of its reply how much it has written (RFC 8166 sections 3.4.6
-// and 4.3), and reads the Read chunks of a call before it replies.
+// Infers from the messages of a connection which memory of this side the peer has read and written, because an RDMA
+// adapter does not report the accesses of the peer. The Write list and the Reply chunk of a reply state how many bytes
+// the responder has written (RFC 8166 sections 3.4.6 and 4.3). The Read chunks of a call count as read when its reply
+// arrives, because a responder reads them before it replies.
 #include <unordered_map>
 #include <vector>
 
@@ -18,12 +19,13 @@ struct AccessPart {
   BufferRef data;
 };
 
-/// The windows of one connection, and the calls that name them. Memory is bounded by the number of windows.
+/// The windows that one connection exposes to the peer. For a window that a Read chunk names, the object also keeps the
+/// XID of the call. The object keeps nothing else of a call, so the number of windows bounds its memory.
 class PeerAccess {
  public:
   void bound(const Segment& segment, BufferRef memory, fabric::Access access);
   void unbound(std::uint32_t handle) noexcept { windows_.erase(handle); }
-  /// Records the Read chunks of `message`, which this side sends.
+  /// To be called for each message that this side sends. Notes the windows that the Read chunks of `message` name.
   void sent(Octets message);
   /// Returns the ranges that the peer has read and written for the call that `message` answers. Valid until the next
   /// received().
@@ -34,8 +36,8 @@ class PeerAccess {
     Segment segment;
     BufferRef memory;
     fabric::Access access = fabric::Access::remote_read;
-    std::uint32_t xid = 0;  // XID of the call with this Read chunk
-    bool named = false;     // true while an unanswered call has this Read chunk
+    std::uint32_t xid = 0;  // XID of the last call that has named this window in a Read chunk
+    bool named = false;     // true from that call until its reply arrives
   };
   bool decode(Octets message);
   void add_written(const Segment& segment);

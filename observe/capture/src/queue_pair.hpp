@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Operation. CapturedQueuePair passes all work to the queue pair of a provider, and records it: Sends, Writes and Read
-// Requests when they are posted, Receives and Read Responses when they complete, as their bytes arrive only then.
-// Ownership. The wrapper owns the provider's queue pair, and a Posted for each Receive and Read that is outstanding.
-// Error handling. Work that the provider refuses is not recorded, nor are failed Receives and the Responses of failed
-// Reads.
+// Operation. CapturedQueuePair passes all work to the queue pair of a provider, and records this work. Sends, Writes
+// and Read Requests are recorded when they are posted. Received messages and Read Responses are recorded when the
+// Receive or the Read completes, because their bytes are not known before.
+// Ownership. CapturedQueuePair owns the provider's queue pair. For each outstanding Receive or Read, it also owns an
+// object of type Posted.
+// Error handling. Work that the provider refuses is not recorded. A Receive that fails is not recorded. Of a Read that
+// fails, only the Read Request is recorded.
 #include "peer_access.hpp"
 #include "recorder.hpp"
 #include "rpcrdma/base/recycler.hpp"
@@ -23,7 +25,7 @@ class CapturedQueuePair final : public fabric::QueuePair,
     std::uint64_t number = 0;          ///< the connection's number; 0: not known yet
     fabric::Endpoint peer;             ///< the peer to show if the connection fails
     std::vector<std::byte> own_data;   ///< private data of this side
-    std::vector<std::byte> peer_data;  ///< private data of the request that is accepted
+    std::vector<std::byte> peer_data;  ///< for an acceptor: the private data of the peer's connection request
     std::string remark;
   };
   CapturedQueuePair(std::shared_ptr<Recorder> recorder, Side side, fabric::QueuePairEvents& user);

@@ -11,7 +11,7 @@
 
 namespace rpcrdma::capture {
 
-/// What the IP and TCP headers of all segments of one direction have in common.
+/// The parts of the IP and TCP headers that are the same in all segments of one direction of a connection.
 struct SegmentHeaders {
   std::array<std::byte, 44> bytes{};  ///< the IP header, without length and checksum, and the ports
   std::size_t ip = 0;                 ///< the size of the IP header; 0: not made yet
@@ -34,7 +34,7 @@ struct Connection {
   std::atomic<bool> ended{false};       ///< set by the producer after its last record
   // Members that only the writer uses:
   std::uint64_t shown_in = 0;             ///< number of the last file that shows the opening
-  std::uint64_t run = 0;                  ///< number of the last run (Core::runs_) in which a frame was written
+  std::uint64_t run = 0;                  ///< Core::runs_ when a record of the connection was last written
   std::uint16_t window = 65535;           ///< the TCP window in the last frame
   std::array<SegmentHeaders, 2> headers;  ///< by direction
 };
@@ -60,8 +60,8 @@ struct Record {
   Connection* connection;   ///< exists until the writer has seen `ended` and all records before it
   std::uint32_t position;   ///< bytes of the sender's stream before this record
   std::uint32_t confirmed;  ///< bytes of the other side's stream before this record
-  std::uint32_t whole;      ///< bytes of the RDMA Read or Write, if it is cut; else 0
-  std::uint32_t kept;       ///< bytes of the ULPDU, or of the text, that follow
+  std::uint32_t whole;      ///< size of an RDMA Read or Write of which only the first bytes are recorded; else 0
+  std::uint32_t kept;       ///< bytes of the ULPDU, or of the text, that follow this struct
   std::uint32_t lost;       ///< records of this connection dropped since its previous record
   std::uint32_t outbound;   ///< 1: this side is the sender
 

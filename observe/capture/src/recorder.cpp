@@ -107,7 +107,8 @@ void Recorder::close(Track& track, std::string_view why) noexcept {
   track.connection.reset();
 }
 
-/// Sends and Read Requests are kept whole, as Wireshark decodes nothing of a message that is cut.
+/// Records one message as one or more DDP segments. Of a tagged message, records at most CaptureOptions::snap bytes.
+/// Sends and Read Requests are recorded whole, because Wireshark decodes nothing of a message that is cut.
 void Recorder::message(Track& track, Direction direction, Segment segment, Gather data) noexcept {
   const std::uint32_t whole = data.left;
   if (segment.tagged) data.left = std::min(data.left, core_->options().snap);

@@ -25,7 +25,8 @@ enum Direction : std::uint32_t { kInbound = 0, kOutbound = 1 };
 
 /// The state of a connection from which its frames are made. Used only on the thread of the Recorder.
 struct Track {
-  std::shared_ptr<Connection> connection;   ///< null until it is open, and if it is not recorded
+  /// Null before Recorder::open() and after Recorder::close(), and if the capture does not record this connection.
+  std::shared_ptr<Connection> connection;
   bool opened = false;                      ///< Recorder::open() has been called
   std::array<std::uint32_t, 2> position{};  ///< bytes of each direction's stream so far
   std::array<std::uint32_t, 2> sends{};     ///< Sends of each direction so far
@@ -53,8 +54,8 @@ class Recorder {
   /// Records an RDMA Write.
   void write(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
              std::span<const BufferRef> gather) noexcept;
-  /// Records a Read Request for `size` bytes that is sent in `direction`. Returns the sink's STag for the Response, or
-  /// 0 while this connection is not captured.
+  /// Records a Read Request for `size` bytes that is sent in `direction`. Returns the value that the caller passes to
+  /// read_response() as `sink`: the STag that the Request names as its sink, or 0 while the connection is not captured.
   std::uint32_t read_request(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
                              std::uint32_t size) noexcept;
   /// Records a Read Response that is sent in `direction`.

@@ -11,7 +11,7 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// The capture of this process that SIGUSR2 toggles.
+/// The capture that the handler of SIGUSR2 stops or starts again. Null if there is no ToggleBySignal with a capture.
 std::atomic<Capture*> toggled{nullptr};
 
 void toggle_by_signal(int /*number*/) {

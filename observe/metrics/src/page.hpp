@@ -4,7 +4,8 @@
 
 namespace rpcrdma::observe {
 
-/// The live page: one HTML document without outside resources, from page/page.html.
+/// Returns the text of page/page.html, the web page that shows the server's statistics. The page is one HTML document
+/// that loads no resources from other hosts.
 std::string_view page() noexcept;
 
 }  // namespace rpcrdma::observe

@@ -21,7 +21,8 @@ double value_of(Number number) {
   return static_cast<double>(number);
 }
 
-/// The families of one exposition. A family is begun once; its metrics follow.
+/// Collects the metric families of one exposition. The caller calls begin() once for each family, and then add() for
+/// each metric of that family. counter() and gauge() do both for a family of one metric.
 class Families {
  public:
   void begin(std::string name, std::string help, MetricType type) {
@@ -45,8 +46,9 @@ class Families {
     metric.counter.value = metric.gauge.value = value_of(value);
     families_.back().metric.push_back(std::move(metric));
   }
-  /// Adds a histogram to the family that was begun last. The bounds of its buckets are 2^n - 1, for n from `low` to
-  /// `high` in steps of `step`, times `scale`, which also converts the sum.
+  /// Adds a histogram to the family that was begun last. The upper bounds of its buckets are (2^n - 1) * `scale`, for n
+  /// from `low` to `high` in steps of `step`, and infinity. `scale` converts the values of `histogram` to the unit of
+  /// the metric. The sum is also multiplied by `scale`.
   void add(const Histogram& histogram, unsigned low, unsigned high, unsigned step, double scale, Labels labels) {
     ClientMetric metric;
     metric.label = std::move(labels);
@@ -54,7 +56,8 @@ class Families {
     metric.histogram.sample_sum = value_of(histogram.sum()) * scale;
     for (unsigned bits = low; bits <= high; bits += step) {
       const std::uint64_t bound = std::uint64_t{1} << bits;
-      // A bucket includes its bound: the whole numbers below `bound` are those up to `bound` - 1.
+      // In Prometheus, a bucket includes the values that are equal to its upper bound. The values of `histogram` are
+      // integers, so the bucket of the values below `bound` has the upper bound `bound` - 1.
       metric.histogram.bucket.push_back({histogram.count_below(bound), value_of(bound - 1) * scale});
     }
     metric.histogram.bucket.push_back({histogram.count(), std::numeric_limits<double>::infinity()});
@@ -172,7 +175,8 @@ struct Part {
   std::uint64_t transport::Traffic::*member;
 };
 
-/// Adds a family whose label `label` distinguishes counters of the traffic.
+/// Adds a family of counters. For each fabric, the family has one counter for each of `parts`: the traffic counter that
+/// Part::member names. The label named `label` has the value Part::value and distinguishes the parts.
 void each_part(Families& out, const Report& report, const char* name, const char* help, const char* label,
                std::initializer_list<Part> parts) {
   out.begin(name, help, MetricType::Counter);
@@ -263,7 +267,8 @@ void add_iwarp(Families& out, const Report& report) {
   out.counter("rpcrdma_iwarp_wakeups_total", "Times that the event loop reported received data.", sum.wakeups);
 }
 
-/// Adds a family with one value for each listener. The configuration bounds the number of listeners.
+/// Adds a family with one value for each listener. The configuration determines the number of listeners, so clients
+/// cannot increase the number of values.
 template <class Get>
 void each_listener(Families& out, const Report& report, MetricType type, const char* name, const char* help, Get get) {
   out.begin(name, help, type);

@@ -34,8 +34,9 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 using Request = http::request<http::empty_body>;
 using Response = http::response<http::string_body>;
 
-/// One connection. The server lists its connections in the order of their last requests; before its first request, a
-/// connection has the place of its arrival.
+/// One connection. The server appends a new connection to the end of its list of connections, and moves a connection to
+/// the end when a request arrives on it. The first connection in the list is therefore the one that has sent no request
+/// for the longest time.
 struct Session {
   explicit Session(tcp::socket socket) : stream(std::move(socket)) {}
   beast::tcp_stream stream;
@@ -94,14 +95,16 @@ asio::awaitable<void> State::accept() {
   while (!closed) {
     auto [failed, socket] = co_await acceptor.async_accept(kAwait);
     if (closed || failed == asio::error::operation_aborted) co_return;
-    if (failed) {  // for example, no descriptors: tries again after a pause
+    // An accept can fail because the process has no free descriptor. The server then tries again after a pause.
+    if (failed) {
       pause.expires_after(std::chrono::milliseconds(100));
       co_await pause.async_wait(kAwait);
       continue;
     }
     if (sessions.size() >= std::max<std::size_t>(options.max_connections, 1)) {
-      // The coroutine of the closed connection ends later. The session leaves the list now, so that the next new
-      // connection replaces another one.
+      // Closes the connection at the front of the list to make room for the new one. Its coroutine ends only later, so
+      // its session is removed from the list here. If it stayed at the front, the next new connection would close it
+      // again instead of another connection.
       error_code ignored;
       sessions.front()->stream.socket().close(ignored);
       sessions.pop_front();
@@ -172,12 +175,13 @@ void State::request_report() {
   });
 }
 
-/// Null if no report has arrived in time.
+/// Returns the last report while it is fresh. Otherwise requests a new report, and waits for it. Returns null if the
+/// new report does not arrive before the deadline.
 asio::awaitable<std::shared_ptr<const Report>> State::fresh_report() {
   if (is_fresh()) co_return report;
   const std::shared_ptr<const Report> old = report;
-  // All waiting requests share one deadline. The first request after the deadline sets a new one, even if the source
-  // has not delivered the report yet.
+  // The timer `arrived` holds one deadline for all HTTP requests that wait for the report. A new deadline is set when
+  // no report is on its way from the source, or when the old deadline has passed and the report is still missing.
   if (!requested || arrived.expiry() <= std::chrono::steady_clock::now()) arrived.expires_after(options.timeout);
   request_report();
   if (report == old) co_await arrived.async_wait(kAwait);

@@ -72,8 +72,8 @@ void Report::add(FabricUse&& use, std::vector<transport::ConnectionReport>&& con
   same->pool += use.pool;
 }
 
-/// Adds the traffic to that of the listener, if the report has this listener already; its counters then stay unchanged,
-/// because they already count all loops.
+/// Adds what one event loop reports about a listener. If the report has the listener already, only the traffic of the
+/// loop is added. The counters stay unchanged, because the counters of a listener already cover all event loops.
 void Report::add(Listener&& listener) {
   const auto same = std::ranges::find_if(listeners, [&listener](const Listener& one) {
     return one.fabric == listener.fabric && one.counters.endpoint == listener.counters.endpoint;

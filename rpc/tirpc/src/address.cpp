@@ -38,9 +38,10 @@ std::optional<std::uint16_t> port_of(std::string_view universal) {
   return static_cast<std::uint16_t>(high << 8 | low);
 }
 
-/// Returns the port of a program on a netid. If the list has no port for the version, returns the port of another
-/// version, as rpcbind's GETADDR does; the server then answers with the versions that it serves. GETADDR itself uses
-/// another netid: that of the transport on which the request arrives.
+/// Returns the port of `program` on the transport `netid`. If no entry has `version`, returns the port of another
+/// version, as rpcbind's GETADDR procedure does. The server then answers a call with the versions that it serves. The
+/// library searches rpcbind's list itself because GETADDR ignores the netid in its argument: it uses the netid of the
+/// transport on which the request arrives.
 std::optional<std::uint16_t> find_port(const rpcblist* entries, rpcprog_t program, rpcvers_t version,
                                        std::string_view netid) {
   std::optional<std::uint16_t> other;
@@ -142,7 +143,8 @@ std::optional<std::uint16_t> ask_rpcbind(const address& host, rpcprog_t program,
   const clnt_stat status = clnt_call(client, RPCBPROC_DUMP, no_results, nullptr, decode, &entries, limit);
   rpc_err error{};
   clnt_geterr(client, &error);
-  // An entry of a truncated reply may lack its strings.
+  // Searches the entries only if the whole reply has been decoded. After the decoding of a truncated reply, the strings
+  // of an entry may be null pointers.
   const auto port = status == RPC_SUCCESS ? find_port(entries, program, version, netid_of(host)) : std::nullopt;
   clnt_freeres(client, decode, &entries);
   auth_destroy(client->cl_auth);

@@ -43,9 +43,9 @@ std::vector<boost::asio::ip::address> addresses_of(const std::string& host);
 /// The netid of RPC-over-RDMA for an address (RFC 8166 section 9).
 const char* netid_of(const boost::asio::ip::address& address) noexcept;
 
-/// Asks the rpcbind of `host` for the RDMA port of the program; if it lists none for `version`, returns the port of
-/// another version. On failure, sets rpc_createerr and returns nothing. Blocks for at most `timeout` until the
-/// connection is made, and again until the reply.
+/// Asks the rpcbind service of `host` for the RDMA port of `program`. If rpcbind lists no port for `version`, returns
+/// the port of another version. On failure, sets rpc_createerr and returns nothing. Waits at most `timeout` for the
+/// connection to rpcbind, and then at most `timeout` for the reply.
 std::optional<std::uint16_t> ask_rpcbind(const boost::asio::ip::address& host, rpcprog_t program, rpcvers_t version,
                                          std::chrono::milliseconds timeout);
 

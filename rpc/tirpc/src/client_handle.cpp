@@ -23,9 +23,11 @@ using Clock = std::chrono::steady_clock;
 
 /// The size of the longest reply to a call whose results are void: header, verifier, and an error.
 constexpr std::uint32_t kVoidReply = 24 + MAX_AUTH_BYTES + 8;
-/// While this many posted calls are unanswered, the next posted call waits. Must be less than the credits.
+/// The maximum number of unanswered calls of ClientHandle::post(). At this limit, the next posted call waits. Each
+/// unanswered call holds a credit. The limit must be less than the number of credits that the client requests. If the
+/// server grants them, other calls can then still be sent.
 constexpr std::size_t kMostPosted = 16;
-/// The limit of libtirpc's time_not_ok(), in seconds.
+/// The longest valid timeout of a call, in seconds. The function time_not_ok() of libtirpc has the same limit.
 constexpr long kLongestTimeout = 100'000'000;
 constexpr std::chrono::seconds kLeastPostedLife(60);
 
@@ -112,7 +114,9 @@ bool ClientHandle::free_results(xdrproc_t routine, void* results) {
 void ClientHandle::destroy() {
   mutex_.lock();  // waits for a call in progress
   mutex_.unlock();
-  if (in_child()) static_cast<void>(link_.release());  // the connection belongs to the parent
+  // In a child process that fork() has made, the connection still belongs to the parent process. The link is therefore
+  // not destroyed here.
+  if (in_child()) static_cast<void>(link_.release());
   delete this;
 }
 
@@ -145,8 +149,9 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
   }
 }
 
-/// Sets the bound of the reply. Unless the results are void, allocates memory for the result that is placed directly
-/// or, if there is no such result, for a long reply. Returns false if there is no memory for the result.
+/// Sets the largest size of the reply, and allocates memory for the results. If `entry` states that a result travels in
+/// a Write chunk, the function allocates `memory` for it, and returns false if there is none. Otherwise it allocates
+/// memory for a Reply chunk, and returns true even if there is none. Void results need no memory.
 bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory) {
   const bool no_result = is_void(call.args().decode);
   call.max_reply = no_result ? kVoidReply : max_reply_;
@@ -162,7 +167,8 @@ bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, 
   return true;
 }
 
-/// Makes the call. If possible, sends a long opaque of the arguments from the program's memory without a copy.
+/// Makes the call and waits for its end. With HeldArguments, a long opaque in the arguments is sent from the program's
+/// memory without a copy. If HeldArguments cannot send these arguments, the call is made without it.
 clnt_stat ClientHandle::make(WaitingCall& call, Clock::time_point deadline) {
   const CallArgs& args = call.args();
   HeldArguments held;
@@ -190,7 +196,8 @@ clnt_stat ClientHandle::wait_for(WaitingCall& call, Clock::time_point deadline) 
     return was_sent ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_CANTSEND, EPIPE);
   }
   if (call.unanswered()) {
-    // Waits until the deadline, as libtirpc's TCP transport does if the server does not reply.
+    // The answer has the verifier kUnanswered: the dispatch function of the server has not replied. Over libtirpc's TCP
+    // transport, the program would wait for a reply until the deadline, so this function does the same.
     const bool lost = link_->run_until([&] { return !link_->connected(); }, deadline);
     return lost ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_TIMEDOUT);
   }
@@ -209,8 +216,9 @@ void ClientHandle::decode_early(WaitingCall& call) {
   call.decode_early(in);
 }
 
-/// Makes a call without waiting for its reply. A call with results ("message passing") reports RPC_TIMEDOUT, as the TCP
-/// transport does; a call without results is a batched call.
+/// Makes a call whose timeout is zero: waits until it is sent or the connection is lost, but not for its reply.
+/// `batched` is true if the program has passed no routine for the results. post() then returns RPC_SUCCESS, even if
+/// there is no connection. For other calls it returns RPC_TIMEDOUT, as the TCP transport of libtirpc does.
 clnt_stat ClientHandle::post(const CallArgs& args, bool batched) {
   CallArgs call = args;
   error_ = {};
@@ -261,7 +269,7 @@ bool ClientHandle::set(unsigned request, const void* info) noexcept {
     }
     case CLSET_XID:
       std::memcpy(&word, info, sizeof word);
-      xid_ = word + 1;  // the next call uses xid_ - 1
+      xid_ = word + 1;  // the next call decrements xid_ first, and then uses `word` as its XID
       return true;
     case CLSET_VERS: std::memcpy(&version_, info, sizeof version_); return true;
     case CLSET_PROG: std::memcpy(&program_, info, sizeof program_); return true;

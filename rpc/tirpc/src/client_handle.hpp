@@ -43,7 +43,9 @@ class ClientHandle {
   CLIENT client_{};
   char netid_[8] = "";
   char device_[1] = "";
-  unsigned forks_;  // forks_so_far() when the handle was made
+  // The value of forks_so_far() when the handle was made. In a child of the process that made the handle, the present
+  // value differs (in_child()).
+  unsigned forks_;
   std::mutex mutex_;
   PostedCalls posted_;
   std::unique_ptr<ClientLink> link_;

@@ -22,8 +22,9 @@ struct LinkOptions {
   Log log;
 };
 
-/// One connection to a server, and its event loop, which runs in the thread that waits for an event. Used by one thread
-/// at a time.
+/// A connection to a server, with its own event loop. The event loop runs only inside the functions of this class that
+/// handle events, such as run_until() and poll(), on the thread that calls them. Two threads must not use the object at
+/// the same time.
 class ClientLink {
  public:
   /// Connects. Fails with the error of the fabric or of the connection.
@@ -59,7 +60,7 @@ class ClientLink {
     timer_.cancel();
     return done();
   }
-  /// Handles one event.
+  /// Waits for the next event, and handles it.
   void run_one() { runner_.run_one(); }
   /// Handles the events that are ready, without waiting.
   void poll() { context_.poll(); }
@@ -73,7 +74,7 @@ class ClientLink {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
   Runner runner_;
   boost::asio::steady_timer timer_{context_};
-  std::uint64_t turn_ = 0;  // identifies one wait
+  std::uint64_t turn_ = 0;  // number of the last timed run_until(); handlers of earlier timers have no effect
   bool passed_ = false;
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<memory::Pool> pool_;

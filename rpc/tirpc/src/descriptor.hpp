@@ -4,8 +4,9 @@
 
 namespace rpcrdma::tirpc {
 
-/// The descriptor that is readable when `context` has an event to handle, for svc_run() to poll. Valid as long as the
-/// context. The caller may only poll it. Functions posted to the context do not make it readable.
+/// Returns a descriptor that is readable when `context` has an event to handle, so that svc_run() can poll it. A
+/// function that is posted to the context does not make it readable. The descriptor belongs to the context, and is
+/// valid as long as the context. The caller may only poll it.
 int descriptor_of(boost::asio::io_context& context) noexcept;
 
 }  // namespace rpcrdma::tirpc

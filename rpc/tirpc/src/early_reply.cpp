@@ -20,7 +20,9 @@ void EarlyReply::take(std::uint32_t arrived) {
 
 bool EarlyReply::more() {
   while (call_.arrived() <= taken_)
-    if (call_.over() || (!wait_() && !call_.over())) return false;  // the last wait may end the call
+    // wait_() returns false if the connection is lost. If the call has ended as well during this wait, the loop checks
+    // once more whether bytes have arrived before the end.
+    if (call_.over() || (!wait_() && !call_.over())) return false;
   take(call_.arrived());
   return true;
 }

@@ -5,13 +5,13 @@
 
 namespace rpcrdma::tirpc {
 
-/// A long reply that is decoded while the server writes it.
+/// The source of a decoder that decodes a Long Reply while the server is still writing it into the Reply chunk.
 class EarlyReply final : public xdr::Source {
  public:
-  /// Runs the event loop until an event has been handled; false when the connection is lost.
+  /// A function that runs the event loop until it has handled an event. It returns false if the connection is lost.
   using Wait = UniqueFunction<bool()>;
 
-  /// Requires that a part of the reply of `call` has arrived.
+  /// Requires that the first bytes of the reply to `call` have arrived. more() uses `wait` to wait for further bytes.
   EarlyReply(const WaitingCall& call, Wait wait);
   /// The part of the reply that has arrived.
   const Payload& message() const noexcept { return message_; }

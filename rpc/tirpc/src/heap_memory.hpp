@@ -9,7 +9,8 @@
 
 namespace rpcrdma::tirpc {
 
-/// Heap memory for a message of at most `limit` bytes, rounded up to whole blocks.
+/// Heap memory for one message, in blocks that are freed with this object. Once the blocks hold at least `limit` bytes,
+/// requests for more memory fail with BaseError::buffer_overflow. The last block may exceed `limit`.
 class HeapMemory final : public PayloadMemory {
  public:
   explicit HeapMemory(std::size_t limit = SIZE_MAX) noexcept : left_(limit) {}

@@ -8,11 +8,12 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// The number of bytes of heap memory after which a message gets no more memory, its long opaque not counted.
+/// When a message has taken this number of bytes of heap memory (HeapMemory), it gets no more. The long opaque takes no
+/// such memory, because the message only refers to it.
 constexpr std::size_t kMostBeside = kLongOpaque;
 
-/// True for libtirpc's AUTH_NONE and AUTH_SYS, which write the same bytes each time. Other authenticators may count or
-/// sign messages.
+/// True if `auth` writes the same bytes in each of two runs of the encoder. Libtirpc's AUTH_NONE and AUTH_SYS do so.
+/// Returns false for other authenticators, because they may number or sign the messages.
 bool repeats(const AUTH& auth) noexcept {
   static const auto* const none = ::authnone_create()->ah_ops;
   static const auto* const sys = [] {
@@ -26,7 +27,8 @@ bool repeats(const AUTH& auth) noexcept {
 }
 
 void refer_to(PayloadBuilder& out, Octets octets) {
-  // The bytes to which the message refers are only read.
+  // borrow() takes a pointer to writable memory. The cast is safe, because the memory of an outgoing message is only
+  // read.
   auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   out.borrow({data, static_cast<std::uint32_t>(octets.size()), 0});
 }

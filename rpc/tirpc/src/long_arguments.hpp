@@ -20,11 +20,13 @@ class LongArguments final : public xdr::Source, public std::enable_shared_from_t
   /// The number of bytes of a long call that are read before it is dispatched. A shorter call needs one Read.
   static constexpr std::uint32_t kFirst = 1u << 16;
 
-  /// `call` has been delivered. It must not be ended while a Read is in progress.
+  /// `call` must have been delivered, that is, passed to CallHandler::on_call(). After `call` has been ended, more(),
+  /// place() and arrived() must not be called.
   LongArguments(transport::IncomingCall& call, Runner& runner)
       : call_(call), runner_(runner), message_(call.payload()) {}
 
-  /// The part of the message that has arrived.
+  /// The message. `pieces` holds the parts that have arrived in pool memory so far; `length` is that of the whole
+  /// message.
   const Payload& message() const noexcept { return message_; }
 
   bool more() override;
@@ -46,9 +48,13 @@ class LongArguments final : public xdr::Source, public std::enable_shared_from_t
   transport::IncomingCall& call_;
   Runner& runner_;
   Payload message_;
-  std::vector<memory::RegisteredBuffer> pieces_;               // pieces of the message, except the first
-  std::uint32_t asked_ = message_.pieces.front().octets.size;  // bytes of the message requested so far
-  Transfer ahead_;                                             // the next piece
+  // Owns the pool memory of the pieces that more() has appended to message_.pieces.
+  std::vector<memory::RegisteredBuffer> pieces_;
+  // The position in the message at which the next Read begins. All earlier bytes have arrived or have been requested.
+  std::uint32_t asked_ = message_.pieces.front().octets.size;
+  // The Read of the next piece into pool memory. When more() returns a piece, it has posted the Read of the next one.
+  Transfer ahead_;
+  // The Read that place() posts into the program's memory. arrived() waits for it.
   Transfer direct_;
 };
 

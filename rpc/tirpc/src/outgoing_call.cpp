@@ -56,11 +56,12 @@ bool is_void(xdrproc_t routine) noexcept {
 }
 
 bool BorrowedMemory::borrow(PayloadBuilder& out, Octets octets) {
-  constexpr std::size_t kMost =
-      8;  // each long opaque adds two segments to the message, and the number of segments is limited
+  // The maximum number of opaques that one message borrows. Each of them adds two segments to the message, and the
+  // number of segments is limited.
+  constexpr std::size_t kMost = 8;
   if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX || registered_.size() == kMost) return false;
   if (!fabric_.capabilities().cheap_registration) return false;
-  // The fabric only reads this memory.
+  // adopt() takes writable memory. The fabric only reads this memory, because it becomes a part of an outgoing call.
   auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   auto registered = memory::adopt(fabric_, {data, octets.size()});
   if (!registered) return false;
@@ -138,7 +139,9 @@ void WaitingCall::decode_early(xdr::Decoder& in) {
   early_ = Early::ended;
 }
 
-/// Handles a reply whose decoding has begun early. An inline reply replaces what was decoded, and must be an RPC error.
+/// Handles the reply after decode_early() has begun to decode the content of the Reply chunk. If the reply is in the
+/// Reply chunk and its bytes arrived in order, notes its size. If the reply is inline, it replaces what was decoded. It
+/// must then be an RPC error: a success becomes RPC_CANTDECODERES.
 void WaitingCall::take_reply(const Payload& message) noexcept {
   const BufferRef bytes = message.pieces.front().octets;
   if (bytes.data == reply_memory.data) {
@@ -184,7 +187,7 @@ void WaitingCall::decode(xdr::Decoder& in, xdrproc_t routine, rpc_err& outcome) 
   }
 }
 
-/// A posted call. Belongs to the list of its handle.
+/// A call that PostedCalls::post() has submitted. The PostedCalls object owns the call, and done() destroys it.
 class PostedCalls::One final : public transport::Call {
  public:
   One(PostedCalls& owner, transport::Requester& requester, std::vector<std::byte> message)
@@ -206,7 +209,9 @@ class PostedCalls::One final : public transport::Call {
   PostedCalls& owner_;
   transport::Requester& requester_;
   std::vector<std::byte> message_;
-  std::optional<std::uint64_t> connection_;  // the number of reconnections when the call was encoded
+  // Identifies the connection for which the call was encoded: the requester's count of reconnections at that time.
+  // Empty until the call is encoded.
+  std::optional<std::uint64_t> connection_;
 };
 
 PostedCalls::PostedCalls() = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The two kinds of calls of a CLIENT: calls that wait for their reply, and posted calls, which do not.
+// The calls that clnt_call() makes on a CLIENT of this library. For a WaitingCall, clnt_call() waits for the reply. For
+// one of the PostedCalls, it does not wait for the reply.
 #include <rpc/rpc.h>
 
 #include <chrono>
@@ -30,7 +31,8 @@ struct CallArgs {
   bool stable_opaques = false;
 };
 
-/// As libtirpc's xdr_void(), but with the parameters of an xdrproc_t.
+/// Encodes and decodes nothing, and returns TRUE. Unlike libtirpc's xdr_void(), it has the parameter list of an
+/// xdrproc_t, and therefore converts to that type without a cast.
 bool_t no_results(XDR*, ...);
 /// True if `routine` is null or xdr_void(): the arguments or results take no bytes.
 bool is_void(xdrproc_t routine) noexcept;
@@ -38,7 +40,8 @@ bool is_void(xdrproc_t routine) noexcept;
 /// Opaques of at least this length may be transferred directly from and to the program's memory.
 constexpr std::size_t kLongOpaque = 1u << 16;
 
-/// Registers long opaques in the program's memory for one message.
+/// Adds long opaques to one outgoing message without a copy, by registering the program's memory that holds them. The
+/// registrations last until clear(), which must not be called while the message is still in use.
 class BorrowedMemory final : public xdr::Borrowing {
  public:
   explicit BorrowedMemory(fabric::Fabric& fabric) noexcept : fabric_(fabric) {}
@@ -55,9 +58,10 @@ std::vector<std::byte> flat(const Payload& message);
 /// Writes a call message with libtirpc's routines.
 bool encode_call(xdr::Encoder& out, const CallArgs& from);
 
-/// The verifier body, of flavor AUTH_NONE, with which a SVCXPRT of this library answers a call that its dispatch
-/// function has left unanswered. The answer, a SYSTEM_ERR, returns the credit of the call. A CLIENT of this library
-/// takes the call as unanswered; other clients see only the error.
+/// Marks the answer that a SVCXPRT of this library sends if the dispatch function has not answered a call. The server
+/// must answer such a call too, because the client would otherwise not get the credit of the call back. The answer is a
+/// SYSTEM_ERR with a verifier of flavor AUTH_NONE, and this text is the body of the verifier. A CLIENT of this library
+/// recognizes the text and treats the call as unanswered. Other clients see only the error.
 inline constexpr char kUnanswered[] = "unanswered";
 
 class HeldArguments;
@@ -73,8 +77,8 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   bool over() const noexcept { return over_; }
   const CallArgs& args() const noexcept { return args_; }
   memory::Pool& pool() const noexcept { return pool_; }
-  /// Takes the message from `held`, which must outlive this object. If `held` is null, the XDR routine writes the
-  /// message.
+  /// Makes encode() write the message that `held` has recorded. `held` must stay valid until the call is over or hold()
+  /// is called again. If `held` is null, encode() calls the XDR routine of the arguments instead.
   void hold(const HeldArguments* held) noexcept { held_ = held; }
   /// True if the call has been encoded, and so may have been sent.
   bool encoded() const noexcept { return encoded_; }
@@ -86,15 +90,20 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   const rpc_err& error() const noexcept { return error_; }
   const rpc_msg& reply() const noexcept { return reply_; }
 
-  /// Allocates memory for a long reply, so that the reply can be decoded early. If this fails, the requester waits for
-  /// memory.
+  /// Allocates the memory of the Reply chunk, so that a long reply can be decoded while it arrives. If the allocation
+  /// fails, the requester allocates the memory when the call needs a Reply chunk, and waits if there is none. The reply
+  /// is then decoded after it has arrived.
   void keep_reply();
-  /// The number of bytes of a long reply that are known to have arrived; 0 if they arrive out of order.
+  /// While the call is in progress: the number of bytes, from the start of the Reply chunk, that the server is known to
+  /// have written. After the call is over: the size of a reply that is in the Reply chunk, if decode_early() was
+  /// called. The result is 0 if the server writes the chunk out of order, or if the fabric does not report arrivals.
   std::uint32_t arrived() const noexcept;
-  /// Decodes a reply that is still arriving; at most once.
+  /// Decodes a long reply while the server is still writing it to the Reply chunk. May be called once. `in` reads the
+  /// memory of the Reply chunk, and waits for bytes that have not arrived.
   void decode_early(xdr::Decoder& in);
-  /// To be called after the call is over. If its reply has been decoded early, checks that the decoded bytes were the
-  /// reply.
+  /// To be called after the call is over. If the call has not failed and decode_early() has decoded its reply, error()
+  /// becomes the outcome of this decoding. A success becomes RPC_CANTDECODERES if decode_early() has read more bytes
+  /// than the reply has, or if the bytes of the reply did not arrive in order.
   void conclude() noexcept;
 
  private:
@@ -117,8 +126,8 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   rpc_err error_{};
   char verifier_[MAX_AUTH_BYTES];
   rpc_err early_error_{};
-  std::uint32_t early_end_ = 0;   // bytes of the reply that have been decoded early
-  std::uint32_t long_reply_ = 0;  // bytes of a long reply that has arrived in order
+  std::uint32_t early_end_ = 0;   // the number of bytes of the reply that decode_early() has read
+  std::uint32_t long_reply_ = 0;  // the size of the reply, if it is a long reply and its bytes arrived in order
   Early early_ = Early::no;
   bool encoded_ = false;
   bool unencodable_ = false;
@@ -127,7 +136,8 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   bool over_ = false;
 };
 
-/// The calls of a handle that do not wait for their replies. Must outlive the calls: destroy it after the requester.
+/// Holds those calls of a client handle for whose replies the caller does not wait. This object owns the calls until
+/// the requester has ended them. Destroy it after the requester.
 class PostedCalls {
  public:
   PostedCalls();

@@ -24,7 +24,8 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// After kMostCalls calls or kMostEvents events, the other transports of the process are served.
+/// After kMostCalls calls or kMostEvents events in succession, Service::status() returns XPRT_IDLE even if more are
+/// ready, so that libtirpc can serve the other transports of the process.
 constexpr unsigned kMostCalls = 64;
 constexpr unsigned kMostEvents = 1024;
 constexpr unsigned kLongestMessage = 64u << 20;
@@ -49,7 +50,8 @@ const std::remove_pointer_t<decltype(SVCXPRT::xp_ops2)> kMoreOperations{control_
 
 /// The transports made by rpcrdma_svc_add(). Used by the thread that owns libtirpc's tables.
 std::vector<Service*> shared_services;
-/// The polling of the transport created last. Used by the thread that owns libtirpc's tables.
+/// How the service loop, which serves all transports, polls: the option `poll` of the transport that was created last.
+/// Used by the thread that owns libtirpc's tables.
 Polling loop_polling;
 
 [[noreturn]] void fail(error_code why) { throw boost::system::system_error(why); }
@@ -61,7 +63,8 @@ void watch(const Fd& epoll, int descriptor) {
   if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) fail_errno();
 }
 
-/// Describes `message` as one stream: the items in their places, each followed by its pad.
+/// Makes `out` the unreduced form of `message`: pieces without items, with each item at its position and followed by
+/// its pad. Copies no data, so `out` refers to the memory of `message`.
 void flatten(const Payload& message, Payload& out) {
   static std::byte zeros[4]{};
   out.clear();
@@ -84,7 +87,10 @@ void flatten(const Payload& message, Payload& out) {
   for (; piece != message.pieces.end(); ++piece) add(piece->position, piece->octets);
 }
 
-/// Writes long opaques of results to the client from the program's memory while results are encoded.
+/// Avoids copies of long opaques in the results of a call. While the results are encoded, the encoder offers opaques to
+/// borrow(). borrow() writes a long opaque from the program's memory, after the bytes encoded before it, to the
+/// client's Reply chunk, and returns when this transfer has ended. If borrow() returns false, it has written nothing,
+/// and the encoder copies the opaque.
 class WrittenAhead final : public xdr::Borrowing {
  public:
   WrittenAhead(transport::IncomingCall& call, Runner& runner) noexcept : call_(call), runner_(runner) {}
@@ -238,8 +244,9 @@ bool Service::receive(rpc_msg* message) {
   return false;
 }
 
-/// Handles events until a call is ready, no event is left, or kMostEvents have been handled. Unless polling is off,
-/// waits a moment for the next event after each one: then the program need not call poll() for a call that is arriving.
+/// Handles events until a call is ready, kMostEvents events have been handled, or no event is left. Unless polling is
+/// off, this function looks for a further event for about 20 microseconds after each event that it has handled. A call
+/// that arrives in several events can then become ready without another poll() of the program.
 void Service::run_until_ready() {
   const std::chrono::microseconds moment(loop_polling.mode == Polling::Mode::off ? 0 : 20);
   std::optional<std::chrono::steady_clock::time_point> last;
@@ -266,8 +273,9 @@ void Service::begin(Arrival arrival) {
   if (current_.rest) in_->set_source(*current_.rest);
 }
 
-/// Answers a message that xdr_callmsg() rejects: a call of another RPC version by RPC_MISMATCH, any other message by
-/// RDMA_ERROR. Returns true if it has sent an RPC reply.
+/// Answers a message that xdr_callmsg() has rejected. If the message has another RPC version, sends a reply with
+/// RPC_MISMATCH and returns true. For any other message, or if the reply cannot be sent, ends the call with RDMA_ERROR
+/// and returns false.
 bool Service::refuse(const Payload& message) {
   xdr::Decoder in(message);
   in.skip(8);
@@ -287,7 +295,8 @@ bool Service::refuse(const Payload& message) {
 xprt_stat Service::status() {
   end_unanswered();
   unsigned events = 0;
-  // Stops at the first call. It must be dispatched at once, because its Reads may wait for the dispatch.
+  // Stops as soon as a call is ready. libtirpc must dispatch that call before this loop handles further events, because
+  // the rest of a long call is read from the client only while its arguments are decoded.
   while (ready_.empty() && events < kMostEvents && context_.poll_one() != 0) ++events;
   const bool pause = events == kMostEvents || burst_ >= kMostCalls;
   if (!ready_.empty() && !pause) return XPRT_MOREREQS;

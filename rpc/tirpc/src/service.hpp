@@ -51,14 +51,16 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   bool control(unsigned request, void* info) noexcept;
 
  private:
-  /// A call that can be dispatched.
+  /// A received call. It waits in ready_ until receive() makes it current_ and passes it to libtirpc. By then the data
+  /// of its Read chunks has been read, except that the rest of a long call is read while its arguments are decoded.
   struct Arrival {
     transport::IncomingCall* call = nullptr;
     std::vector<memory::RegisteredBuffer> arguments;  // data from Read chunks
-    std::shared_ptr<LongArguments> rest;              // the rest of a long call
+    std::shared_ptr<LongArguments> rest;              // reads the rest of a long call from the client, or null
   };
   class Pull;
-  /// The state of libtirpc's authenticators. xp_p3 points to it, as svc_getreq_common() expects.
+  /// The structure to which xp_p3 of the SVCXPRT points. libtirpc keeps the state of the caller's authentication in it.
+  /// svc_getreq_common() requires that the structure exists.
   struct Extension {
     int flags = 0;
     SVCAUTH auth{};
@@ -98,7 +100,8 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   std::deque<Arrival> ready_;
   Arrival current_;
   std::uint32_t xid_ = 0;
-  Payload flat_;  // the current call with the items in place, if the call has items
+  // If the current call has reduced items: its message as one XDR stream, with the items at their positions.
+  Payload flat_;
   std::optional<xdr::Decoder> in_;
   std::vector<memory::RegisteredBuffer> staged_;
   unsigned burst_ = 0;

@@ -6,9 +6,10 @@
 
 namespace rpcrdma::test {
 
-/// The number of log lines about work requests that failed through a fault of the device, not of its user: requests
-/// whose repetitions were not acknowledged, and binds. rxe repeats the binds that follow a request whose
-/// acknowledgement is late; the repeated binds fail, because the windows are bound already.
+/// Returns the number of log lines about two kinds of failed work requests. The tests attribute both to the device. The
+/// first kind are requests that the peer did not acknowledge although the device retransmitted them. The second kind
+/// are failed binds. If an acknowledgement is late, rxe repeats the request and the binds that follow it. A repeated
+/// bind fails because its window is bound already.
 inline std::uint64_t failed_by_device(const LogLines& lines) {
   std::uint64_t count = 0;
   for (const ibv_wc_status status : {IBV_WC_MW_BIND_ERR, IBV_WC_RETRY_EXC_ERR})

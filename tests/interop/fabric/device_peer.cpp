@@ -16,7 +16,8 @@ void check(int result, const char* what) {
 }  // namespace
 
 DevicePeer::DevicePeer(const fabric::Endpoint& server) {
-  // Without an event channel each call blocks until its event.
+  // The id has no event channel, so that rdma_resolve_addr(), rdma_resolve_route() and rdma_connect() block until the
+  // operation has succeeded or failed.
   check(rdma_create_id(nullptr, &id_, nullptr, RDMA_PS_TCP), "rdma_create_id");
   fabric::Endpoint there = server;
   check(rdma_resolve_addr(id_, nullptr, there.data(), kTimeoutMs), "rdma_resolve_addr");

@@ -12,8 +12,8 @@ namespace rpcrdma::test {
 
 class DevicePeer {
  public:
-  /// Resolves `server`, the address of a fabric's listener, and makes a queue pair on the local device that leads
-  /// there.
+  /// Makes a queue pair that can connect to `server`, the address of a fabric's listener. rdma_cm chooses the local
+  /// device when it resolves this address.
   explicit DevicePeer(const fabric::Endpoint& server);
   ~DevicePeer();
   DevicePeer(const DevicePeer&) = delete;

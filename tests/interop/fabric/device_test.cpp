@@ -43,8 +43,8 @@ class Heard final : public LogSink {
   std::vector<std::pair<LogLevel, std::string>> lines_;
 };
 
-/// Fabrics that are opened on the device at `address` while this object exists read the device's events from a pipe of
-/// this object, because no software device can be made to fail.
+/// Simulates events of the device at `address`, because no software device can be made to fail. Fabrics that are opened
+/// on the device while this object exists read its events from a pipe. report() writes an event to the pipe.
 class OwnEvents {
  public:
   explicit OwnEvents(const char* address) {
@@ -52,7 +52,8 @@ class OwnEvents {
     if (rdma_create_id(nullptr, &id_, nullptr, RDMA_PS_TCP) != 0 || rdma_bind_addr(id_, at.data()) != 0 ||
         ::pipe2(pipe_.data(), O_CLOEXEC) != 0)
       throw std::system_error(errno, std::generic_category(), "OwnEvents");
-    // All fabrics of the process share the context that librdmacm opened.
+    // librdmacm opens one ibv_context for each device and gives it to all ids of the process. So the pipe also replaces
+    // the event descriptor for the fabrics that are opened from now on.
     kept_ = ::fcntl(id_->verbs->async_fd, F_DUPFD_CLOEXEC, 0);
     ::dup3(pipe_[0], id_->verbs->async_fd, O_CLOEXEC);
   }
@@ -65,7 +66,7 @@ class OwnEvents {
   OwnEvents& operator=(const OwnEvents&) = delete;
 
   bool report(ibv_event_type type) {
-    // struct ib_uverbs_async_event_desc of the kernel
+    // The layout is that of the kernel's struct ib_uverbs_async_event_desc, which libibverbs reads for each event.
     const struct {
       std::uint64_t element;
       std::uint32_t type;
@@ -177,7 +178,7 @@ class DeviceTest : public FabricTest {
     if (side == "client") {
       EXPECT_EQ(bed_->client().make_connector(listener_->local(), {}, client_).error(), FabricError::device_lost);
     }
-    // Memory may be registered while the device is removed.
+    // Registers memory while there is no device. The memory must be usable when the device has been added again.
     Memory meanwhile(side == "server" ? bed_->server() : bed_->client(), 5000);
     forget_client();
     EXPECT_TRUE(control("add " + side));
@@ -232,8 +233,9 @@ TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
   expect_transfers(from, to, 2);
 }
 
-// The user does not retry after the first refusal, which precedes the kernel's removal event. The device is released
-// nevertheless.
+// While the kernel removes the device, listen() may fail with device_lost before the kernel's removal event arrives.
+// The user does not call listen() again after this failure. The fabric must release the device nevertheless, because
+// the removal waits for it.
 TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   const auto try_to_listen = [this] { return bed_->server().listen(bed_->address(), [](auto) {}).error(); };
   EXPECT_FALSE(try_to_listen());
@@ -245,7 +247,8 @@ TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// The device reports its failure once, to only one fabric of the process, which is not the server's.
+// A device reports its failure by a single event, which only one of the fabrics on the device reads. Here the fabric
+// `reader` reads it. The connections of the server's fabric must end nevertheless.
 TEST_P(DeviceTest, AFailureOfADeviceEndsAllFabricsOnIt) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());

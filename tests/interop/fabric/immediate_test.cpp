@@ -61,7 +61,7 @@ TEST_P(ImmediateTest, InAWriteOfNothing) { expect_end(IBV_WR_RDMA_WRITE_WITH_IMM
 TEST_P(ImmediateTest, InAWriteLongerThanTheReceive) {
   Memory target(bed_->server(), kTarget);
   const Exposed exposed(server(), target.all(), fabric::Access::remote_write);
-  // The window is bound once this empty Write is complete.
+  // Work requests complete in the order of posting. The completion of this empty Write shows that the window is bound.
   ASSERT_FALSE(server().qp->post_write({}, 0, 0, server().op(3)));
   server().qp->submit();
   ASSERT_TRUE(until([this] { return server().count(3) == 1; }));

@@ -91,7 +91,8 @@ std::vector<BedFactory> nudging_beds() { return on_iwarp() ? verbs_beds() : std:
 
 class NudgeTest : public FabricTest {
  protected:
-  /// Waits long enough for two more nudges, if they are sent.
+  /// `nudges` is the number of nudges so far. Waits until a client that still sends nudges would have sent two more.
+  /// The interval between nudges is 20 ms at first, and doubles each time.
   void wait_for_two_more(std::size_t nudges) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20) * (1u << (nudges + 2));
     until([end] { return std::chrono::steady_clock::now() >= end; });
@@ -114,7 +115,7 @@ TEST_P(NudgeTest, UntilSomethingIsHeard) {
   peer.send();
   ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));
   EXPECT_EQ(client_.result(1).length, 4u);
-  // One nudge may have been in flight.
+  // The client sends no nudge after it has received a message. One that it sent before may still arrive.
   const std::size_t nudges = peer.nudges;
   wait_for_two_more(nudges);
   EXPECT_LE(peer.nudges, nudges + 1);

@@ -77,7 +77,8 @@ TEST_P(RefusalTest, OfAReceiveInABatch) {
   EXPECT_FALSE(client_.result(1).status);
 }
 
-// Receives posted after the end are not passed to the device, and do not disturb an orderly end.
+// The client posts a receive after it has called disconnect(). The receive is not passed to the device, which would
+// refuse it, but completes as flushed. The end of the connection stays orderly.
 TEST_P(RefusalTest, AfterAnOrderlyEnd) {
   connect();
   Memory message(bed_->client(), 64);

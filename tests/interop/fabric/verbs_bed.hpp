@@ -6,7 +6,7 @@
 
 namespace rpcrdma::test {
 
-/// The only provider of the process.
+/// Returns the Verbs object that all tests of this process share, because a process may have only one.
 fabric::Verbs& verbs_provider();
 /// The device's address; null if there is no device to test.
 const char* verbs_address();

@@ -20,8 +20,8 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-// The peer invalidates the window. This side does not invalidate it again, but binds it again, more often than the
-// window has keys.
+// The peer invalidates a window remotely, and this side binds the window again without invalidating it itself. The test
+// repeats this more often than a window has different keys.
 TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
   if (!has_windows()) return;
   connect();
@@ -46,8 +46,8 @@ TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
   }
 }
 
-// An invalidation of a window that the peer has invalidated completes after all work posted before it, unsignalled work
-// included.
+// The client invalidates a window that the peer has already invalidated. The client's invalidation still completes
+// after all work that the client posted before it, unsignalled work included.
 TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
   if (!has_windows()) return;
   connect();
@@ -75,8 +75,8 @@ TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
   EXPECT_TRUE(until([&] { return server().count(9) == 2; }));
 }
 
-// An adapter refuses to invalidate a window of another connection; rxe executes the request. In both cases the
-// connection that carried the invalidation ends.
+// The server sends a Send with Invalidate whose handle belongs to a window of another connection. An adapter refuses
+// the invalidation. rxe executes it. In both cases the connection that carried the Send ends.
 TEST_P(VerbsTest, AnInvalidationOfAnothersWindowEndsTheConnection) {
   if (!has_windows()) return;
   connect();
@@ -88,7 +88,8 @@ TEST_P(VerbsTest, AnInvalidationOfAnothersWindowEndsTheConnection) {
   const Exposed exposed(client_, target.all(), Access::remote_write);
   ASSERT_FALSE(client_.qp->post_write({}, 0, 0, client_.op(1)));
   client_.qp->submit();
-  ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));  // the window is bound
+  // The Write completes after the bind that was posted before it, so the window is bound from here on.
+  ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));
   ASSERT_FALSE(other.qp->post_receive(message.all(), other.op(1)));
   other.qp->submit();
   ASSERT_FALSE(server().send({}, 2, {.invalidate = exposed.segment.handle}));
@@ -142,7 +143,8 @@ TEST_P(VerbsTest, NothingCompletesBeforeTheReadsAheadOfIt) {
   EXPECT_TRUE(std::is_sorted(tags.begin(), tags.end()));
 }
 
-// A completion frees the memory of its operation and of the unsignalled work before it.
+// When a Send has completed, the provider no longer reads the memory of the unsignalled Write before it. The client
+// therefore writes new data to this memory in each round, and the server must still receive the data of every Write.
 TEST_P(VerbsTest, MemoryIsFreeOnceLaterWorkIsDone) {
   connect();
   constexpr std::uint32_t kSize = 6000;
@@ -166,7 +168,8 @@ TEST_P(VerbsTest, MemoryIsFreeOnceLaterWorkIsDone) {
     EXPECT_TRUE(has_pattern(std::span(to.octets).subspan(i * kSize, kSize), i)) << i;
 }
 
-// InfiniBand has one kind of disconnection: the peer cannot tell an abort from an orderly end, but both sides end.
+// After an abort by the client, both sides end. The test does not check the reason that the server reports, because on
+// InfiniBand the peer cannot tell an abort from an orderly disconnection.
 TEST_P(VerbsTest, BothSidesSeeAnAbort) {
   connect();
   Memory memory(bed_->client(), 64);
@@ -185,8 +188,8 @@ TEST_P(VerbsTest, BothSidesSeeAnAbort) {
   EXPECT_EQ(client_.after_end + server().after_end, 0u);
 }
 
-// A message that arrives before a receive is posted is not reported to the receiver. Both sides end; on InfiniBand the
-// sender gets an error.
+// A Send arrives while no receive is posted. The receiver gets no completion for this Send, but both sides of the
+// connection end. On InfiniBand, the Send fails, and the sender's side ends with remote_terminated.
 TEST_P(VerbsTest, ASendWithoutAReceiveEndsBothSides) {
   connect();
   Memory from(bed_->client(), 64);
@@ -199,7 +202,8 @@ TEST_P(VerbsTest, ASendWithoutAReceiveEndsBothSides) {
   EXPECT_TRUE(client_.result(2).status.failed());
 }
 
-// A device that does not enforce the bounds of the window enforces those of the memory region below it.
+// The server writes one byte beyond the end of a window that covers a whole memory region of the client. Some devices
+// do not enforce the bounds of a window. They still enforce the bounds of the region, so the memory behind it is safe.
 TEST_P(VerbsTest, TheRegionBoundsAreKept) {
   connect();
   std::vector<std::byte> memory(3 * 4096, std::byte{0xee});
@@ -250,7 +254,7 @@ TEST_P(VerbsTest, ConnectionsLeaveNothingBehind) {
   EXPECT_EQ(held(), before);
 }
 
-// The fabric of another thread accepts the request.
+// A listener may pass a connection request to a fabric on another thread, which accepts the request.
 TEST_P(VerbsTest, AcceptsOnAnotherThread) {
   boost::asio::io_context elsewhere;
   auto other = open_at_device(elsewhere);
@@ -269,7 +273,8 @@ TEST_P(VerbsTest, AcceptsOnAnotherThread) {
   });
   ASSERT_TRUE(listener);
   listener_ = std::move(*listener);
-  std::thread thread([&] { elsewhere.run(); });  // the fabric's work keeps run() going until stop()
+  // run() does not return before stop(), because the fabric `other` waits for events of its device.
+  std::thread thread([&] { elsewhere.run(); });
   start(client_);
   Memory from(bed_->client(), 64);
   fill_pattern(from.octets, 12);
@@ -288,7 +293,8 @@ TEST_P(VerbsTest, AcceptsOnAnotherThread) {
 
 class ProbeTest : public FabricTest {};
 
-// Neither program sees the probes of the other side, and work goes on after them.
+// While the connection is idle, each side probes the other. The probes cause no completions and no other events for the
+// users of the queue pairs, and the connection can be used afterwards.
 TEST_P(ProbeTest, IdleConnectionsStay) {
   connect();
   const auto quiet = std::chrono::steady_clock::now() + 2 * kProbing;

@@ -56,7 +56,8 @@ TEST_F(Cycles, LeaveNothingBehind) {
       if (thrown) std::rethrow_exception(thrown);
       outcome = result;
     });
-    // run_for() returns before its time is over only if the connection has been destroyed, too.
+    // run_for() returns early only when context_ has no more work. At that time the cycle has ended, and its connection
+    // has been destroyed.
     context_.restart();
     context_.run_for(std::chrono::seconds(60));
     ASSERT_TRUE(outcome) << outcome.error().message() << ", cycle " << i;

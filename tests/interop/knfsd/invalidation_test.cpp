@@ -121,8 +121,8 @@ TEST_F(Peer, AnswersInline) {
   }
 }
 
-// [8166-4.4.2] the server, and never the client, invalidates the only handle of each call; enough calls for keys to
-// recur
+// [8166-4.4.2] Each READ call exposes memory by one handle, which the server must invalidate with its reply. The client
+// itself invalidates no handle. The test makes enough calls for the device to reuse handles.
 TEST_F(Peer, InvalidatesOurWindow) {
   const Bytes handle = lookup();
   post_receive();

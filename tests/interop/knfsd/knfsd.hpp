@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Linux's server as a peer, on this machine: at RPCRDMA_TEST_VERBS_ADDRESS, port RPCRDMA_TEST_PORT. It exports the
-// folder RPCRDMA_TEST_EXPORT as its root, with fsid=0; a file `numbers` in it has at least 64 KiB.
+// The peer of these tests: the NFS server of the Linux kernel on this machine. Environment variables describe the
+// server. It listens at the address RPCRDMA_TEST_VERBS_ADDRESS and the port RPCRDMA_TEST_PORT. It exports the folder
+// RPCRDMA_TEST_EXPORT as its root, with fsid=0. The folder contains a file `numbers` of at least 64 KiB.
 #include <cstdlib>
 
 #include "interop/fabric/verbs_bed.hpp"

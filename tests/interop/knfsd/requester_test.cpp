@@ -57,7 +57,8 @@ class RequesterTest : public testing::Test {
   transport::Requester::Counters before_;
 };
 
-// [8797-4.1-d] The requester does not invalidate the handle that the server has invalidated.
+// [8797-4.1-d] The server invalidates the only handle of each READ, WRITE and READDIRPLUS by Send with Invalidate. The
+// requester then does not invalidate this handle itself.
 TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
   const auto found = call<nfs3::Lookup>({nfs::to_wire(root_, "numbers")});
   const nfs::FileHandle file = nfs::from_wire(found->LOOKUP3res_u.resok.object);
@@ -95,7 +96,8 @@ TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
   const std::string target(4000, 'x');
   link.where = nfs::to_wire(root_, "long");
   link.symlink.symlink_data.set_text(target);
-  // A long call: its message is in two pieces of memory, and the server invalidates neither handle.
+  // A long call. Its message is in two pieces of memory, for each of which the client binds a window. The server
+  // invalidates neither of the two handles, so that the client has to invalidate both windows itself.
   call<nfs3::Symlink>(link);
   expect_more(1, 0, 2);
   call<nfs3::Remove>({nfs::to_wire(root_, "long")});

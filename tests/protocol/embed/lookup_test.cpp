@@ -121,7 +121,8 @@ TEST(ReverseCalls, MayBeLongWithVersionTwo) {
     result.data.set_octets(Octets(data).first(call.args().count));
     call.reply(result);
   });
-  // The characteristics of the client reach the server before the second call.
+  // The server sends long reverse calls only after the client has announced that it accepts them. The client announces
+  // this after the reply to its first call. The announcement reaches the server before the second call.
   for (int i = 0; i < 2; ++i) client.call<hello::Watch>({}, asio::use_future).get();
   const std::lock_guard lock(bed.mutex);
   const rpc::ReverseClient& back = bed.watchers.front();

@@ -90,7 +90,8 @@ TEST_P(FabricTest, WorkNeedsAConnection) {
   EXPECT_FALSE(client_.qp->post_receive(memory.all(), client_.op(2)));
 }
 
-// [5044-7.1-b] a receive can be posted before the peer may send
+// [5044-7.1-b] The connector posts a receive before it starts the connection. The acceptor can therefore send the first
+// message as soon as the connection is established on its side.
 TEST_P(FabricTest, TheAcceptorMaySendFirst) {
   listen();
   Memory from(bed_->server(), 100);

@@ -9,8 +9,9 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-/// Expects that the work of each queue has completed in the order of posting, and none of it after the end. Tags below
-/// 100 belong to the send queue.
+/// Expects that the work requests of each queue have completed in the order of posting, and that no callback has run
+/// after the end of the connection. The test must tag the work requests of the send queue 0, 1, 2 and so on, and those
+/// of the receive queue 100, 101, 102 and so on.
 void expect_flushed_in_order(const Node& node) {
   int last_send = -1;
   int last_receive = 99;

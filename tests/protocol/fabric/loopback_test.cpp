@@ -153,7 +153,8 @@ TEST_F(LoopbackTest, TheConnectionDropsAfterSoManyFrames) {
   EXPECT_EQ(server_->count(1), 1u);
 }
 
-// [5040-5.3-c] [5041-7.1-a] a Send that is too long, and one without a Receive
+// [5040-5.3-c] [5041-7.1-a] A Send that is longer than the posted Receive ends the connection. So does a Send for which
+// no Receive is posted. The network counts both in overruns().
 TEST_F(LoopbackTest, SendsWithoutASuitableReceiveAreCounted) {
   connect();
   Memory from(*client_fabric_, 65);
@@ -216,8 +217,8 @@ TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindow) {
   EXPECT_TRUE(all_are(sink.octets, std::byte{0x11}));
 }
 
-// A peer invalidates a window while its RDMA Read is unanswered: the window stays bound until the Response has been
-// sent.
+// The peer invalidates a window while a Read Request of the peer for this window has not been answered. Until the Read
+// Response has been sent, Window::bound() stays true, and a local invalidation of the window does not complete.
 TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindowThoughThePeerInvalidatesIt) {
   connect();
   Memory source(*client_fabric_, 1000, std::byte{0x11});

@@ -161,7 +161,7 @@ TEST_P(WindowTest, InvalidatedByThePeer) {
   EXPECT_FALSE(bound_then);
   EXPECT_TRUE(has_pattern(target.octets, 1));
   client_.on_done.reset();
-  invalidate(exposed);  // a local invalidation completes, too
+  invalidate(exposed);  // a further invalidation, by this side, still completes
   expect_write_refused(exposed.segment, 0, 100);
 }
 
@@ -250,7 +250,8 @@ TEST_P(WindowTest, InvalidationWaitsForFramesOnTheirWay) {
   client_.qp->submit();
   ASSERT_TRUE(until([&] { return client_.count(2) == 1; }));
   fill_pattern(target.octets, 77);
-  // The client refuses this second Write, and whatever is left of the first one.
+  // The window is no longer bound. The client refuses this second Write, and the part of the first Write that has not
+  // arrived yet, if there is one.
   Memory rest(bed_->server(), 16);
   static_cast<void>(server().write(rest.all(), exposed.segment, 3));
   server().qp->submit();

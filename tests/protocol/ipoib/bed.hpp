@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Links, each with a packet device that the test drives.
+// Hosts for the tests of IPoIB links. A host is a link with a packet device that the test controls: the test supplies
+// the packets that the link reads, and inspects the packets that the link writes.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -70,8 +71,9 @@ inline void acquaint(Host& one, Host& other) {
   other.knows(one);
 }
 
-/// Waits until each host has received a packet from the other one, and until every request is accepted or refused.
-/// Returns how many requests were refused because they crossed another one.
+/// Waits until each host has received a packet from the other one, and until each connection request has been accepted
+/// or refused. Returns the number of requests that a host refused because its own request to the other host was in
+/// progress at the same time.
 std::uint64_t refused_crossing(boost::asio::io_context& context, const Host& one, const Host& other);
 
 }  // namespace rpcrdma::test

@@ -16,12 +16,13 @@ TEST(IpoibCrossing, LeavesNothing) {
   const FabricUnderTest& on = fabric_under_test();
   boost::asio::io_context context;
   const auto left = on.open(context, on.address), right = on.open(context, on.other_address);
-  // A host whose request was refused waits for the peer's crossing request. The limit is long enough for a slow
-  // machine.
+  // If the request of a host is refused because it crosses the peer's request, the host waits for the peer's request to
+  // be accepted. `handshake_timeout` limits this wait. Five minutes are long enough on a slow machine.
   const ipoib::LinkOptions options{.handshake_timeout = std::chrono::minutes(5)};
   std::uint64_t refused = 0;
   std::string before;
-  // On a busy machine the first request may arrive before the second one is made; then none is refused.
+  // A request is refused only if the two requests of a round cross. On a busy machine, the first one may arrive before
+  // the second one is made. The test therefore permits more rounds than `crossings`.
   for (unsigned long round = 0; refused < crossings && round < 20 * crossings && !HasFailure(); ++round) {
     if (round == 3) before = on.held();
     {

@@ -49,13 +49,15 @@ class IpoibEnds : public testing::Test {
   std::unique_ptr<fabric::LoopbackFabric> fabric_ = network_.make_fabric("raw");
   std::unique_ptr<ControlledFabric> held_ = std::make_unique<ControlledFabric>(network_.make_fabric("link"));
   std::unique_ptr<fabric::Listener> listener_;
-  int requests_ = 0;    // requests that the link has made; the listener rejects them all
-  bool keeps_ = false;  // if set, a request is rejected only when kept_ is cleared
+  int requests_ = 0;  // requests that the link has made; the listener accepts none of them
+  // If true, the listener stores each request of the link in kept_, and a request is rejected when it is removed from
+  // kept_. If false, the listener rejects each request at once.
+  bool keeps_ = false;
   std::vector<std::unique_ptr<fabric::ConnectionRequest>> kept_;
 };
 
-// The link's own request is rejected. The link does not retry while it accepts a request of the peer. It retries when
-// that connection fails, too.
+// The peer rejects the link's request for a connection, and then requests a connection itself. While the link accepts
+// the peer's request, it makes no further request. After the peer's connection has failed, the link requests one again.
 TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   const auto link = host(milliseconds(20));
   const auto give = [&] { link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); };
@@ -77,8 +79,8 @@ TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   run_ready(context_);
 }
 
-// The peer's device mistakes the new queue pair for an old one, and refuses it; the packet waits for the second
-// attempt.
+// The link's first attempt to connect fails with the error of a stale connection: the peer's device mistakes the new
+// queue pair for one that has ended. The link keeps the packet and makes a second attempt, which the listener rejects.
 TEST_F(IpoibEnds, StaleConnection) {
   const auto link = host(milliseconds(1));
   held_->fails_with = boost::system::errc::make_error_code(boost::system::errc::resource_unavailable_try_again);
@@ -109,7 +111,8 @@ TEST_F(IpoibEnds, RejectionAfterTheCrossingRequest) {
   kept_.clear();
 }
 
-// A packet arrives together with the orderly end, so its Receive cannot be posted again.
+// A packet and the orderly end of its connection arrive together. The link passes the packet to the stack, although it
+// cannot post the Receive of the packet again.
 TEST_F(IpoibEnds, PacketBeforeOrderlyEnd) {
   const auto link = host(std::chrono::minutes(10));
   const auto peer = neighbour(*link);

@@ -105,8 +105,10 @@ class IpoibHostile : public testing::Test {
       std::make_unique<Host>(*honest_fabric_, "10.9.0.2", kPatient, fabric::Endpoint(on_.address, 0));
 };
 
-// [4755-6-a] private data of many lengths: data that is too short is refused, surplus bytes are ignored. If the
-// fabric pads the data with zeros, 7 of the 8 bytes suffice; with fewer, the MTU has no room for a packet.
+// [4755-6-a] Private data of many lengths. A request with less than 8 bytes is refused as malformed. Bytes after the
+// 8th are ignored, because they are no Extension here. If the fabric pads private data with zeros, the link cannot see
+// that bytes are missing. The last four of the 8 bytes are the Receive MTU. Without its last byte, this MTU is only
+// smaller. Without two or more bytes, it has no room for a packet, and the link refuses the request for this reason.
 TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
   Bytes data = own();
   data.resize(on_.max_private_data, std::byte{0xee});
@@ -178,8 +180,8 @@ TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
   EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
-// Credit messages withdraw credits, are too long or too short, or announce very many credits: they affect only packets
-// to the peer that sent them.
+// A peer sends credit messages that withdraw credits, are too short or too long, or announce very many credits. They
+// affect only the packets to that peer.
 TEST_F(IpoibHostile, Credits) {
   const auto peer = connected();
   for (const char* text : {"88b50000 00000000", "88b50000", "88b50000 0000003d ff", "88b50000 ffffffff"})
@@ -193,8 +195,8 @@ TEST_F(IpoibHostile, Credits) {
   EXPECT_EQ(peer->node.count(1), 60u) << "the peer has announced 60 credits";
 }
 
-// A peer sends more packets than it has credits: the connection ends when a packet finds no Receive. On a fast machine
-// the link may receive all packets.
+// A peer sends more packets than it has credits. The connection ends when a packet arrives and the link has no Receive
+// posted. On a fast machine this may not happen, because the link may repost its Receives before the packets arrive.
 TEST_F(IpoibHostile, MorePacketsThanCredits) {
   const auto peer = connected();
   const Bytes frame = frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 21));
@@ -209,14 +211,15 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
   auto& written = victim_->device.written;
   EXPECT_EQ(written.size(), victim_->counts().received);
   ASSERT_FALSE(written.empty());
-  written.erase(written.begin());  // the honest neighbour's
+  written.erase(written.begin());  // the packet of the honest neighbour, which the constructor has sent
   EXPECT_THAT(written, testing::Each("10.9.0.9 > 10.9.0.1 21 0"));
   if (!peer->node.disconnected) return;
   EXPECT_TRUE(until([&] { return victim_->counts().ended == 1; }));
   EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
-// [4755-3.2-b] a peer requests a second connection, so it must have lost the first one: the second replaces the first
+// [4755-3.2-b] If a connected peer requests another connection, the link assumes that the peer has lost the first one,
+// and replaces it by the new one. Of many connections that one peer requests at once, only one therefore remains.
 TEST_F(IpoibHostile, FloodOfConnects) {
   std::vector<std::unique_ptr<RawNeighbour>> flood;
   const auto half = static_cast<std::uint64_t>(on_.requests_at_once / 2);
@@ -251,8 +254,9 @@ TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
   EXPECT_FALSE(peer->node.disconnected);
 }
 
-// [4755-3.3-a] the peer rejects the link's request with the reason `crossing`: the packet waits for the peer's own
-// request. With another reason, the link would soon send a second request.
+// [4755-3.3-a] The peer rejects the link's request with the reason `crossing`: the peer's own request takes precedence.
+// The packet of the link then waits for the peer's request. After a rejection with another reason, the link would soon
+// send a second request.
 TEST_F(IpoibHostile, AwaitsTheCrossingRequest) {
   int requests = 0;
   auto listener = hostile_fabric_->listen(hostile_address(), [&](std::unique_ptr<fabric::ConnectionRequest> request) {

@@ -29,7 +29,8 @@ class IpoibLink : public testing::Test {
     return run_until(context_, done);
   }
   void run() { run_ready(context_); }
-  /// Expects that no registered memory is left. Call it after the links have been destroyed.
+  /// Ends one round of a test: expects that the fabrics have no registered memory, and destroys them. Must be called
+  /// after the links have been destroyed. `round` appears in the message of a failure.
   void end(std::uint64_t round) {
     run();
     for (const auto& fabric : fabrics_) EXPECT_EQ(fabric->regions(), 0u) << round;
@@ -99,7 +100,8 @@ TEST_F(IpoibLink, PathMtu) {
   EXPECT_EQ(large->counts().too_big, 2u);
 }
 
-// [4755-2.1-a] [4755-7-b]
+// [4755-2.1-a] [4755-7-b] The link counts and drops multicast packets, packets to an address without a neighbour, and
+// invalid packets. Only the packet to the address without a neighbour gets an ICMP error.
 TEST_F(IpoibLink, WhatCannotBeSent) {
   auto a = host("10.9.0.1"), b = host("10.9.0.2");
   acquaint(*a, *b);
@@ -117,8 +119,9 @@ TEST_F(IpoibLink, WhatCannotBeSent) {
   EXPECT_EQ(a->link->connections(), 0u);
 }
 
-// [4755-3.3-a] [4755-3.3-b] two links connect to each other a thousand times, with different delays: hundreds of
-// crossing requests are refused, one connection remains, and no packet is lost
+// [4755-3.3-a] [4755-3.3-b] If two links request a connection to each other at the same time, one of the requests is
+// refused. The test connects two links a thousand times, with different delays. In each round one connection remains,
+// and no packet is lost. The delays make the requests cross so often that more than 300 of them are refused.
 TEST_F(IpoibLink, CrossingRequests) {
   std::uint64_t refused = 0;
   for (std::uint32_t round = 0; round < 1000; ++round) {
@@ -192,7 +195,8 @@ TEST_F(IpoibLink, PeerComesBack) {
   }));
 }
 
-// A paused peer accepts no packets: at first they stay in the device, then they are dropped and counted.
+// While the network is paused, a peer accepts no packets. The link first stops reading its device, so that most packets
+// stay there. After LinkOptions::stall it reads the device again, drops the packets for this peer, and counts them.
 TEST_F(IpoibLink, BackPressure) {
   auto a = host("10.9.0.1", {.stall = milliseconds(50)}), b = host("10.9.0.2"), c = host("10.9.0.3");
   acquaint(*a, *b);
@@ -307,7 +311,8 @@ TEST_F(IpoibLink, DeviceFails) {
   EXPECT_EQ(a->failed, gone);
 }
 
-// In each round at most one operation of each fabric fails: packets may be lost, but later ones arrive.
+// In each round, the test makes at most one operation of each fabric fail. Packets may then be lost, but both hosts
+// must receive packets again.
 TEST_F(IpoibLink, EveryOperationFails) {
   for (std::uint64_t n = 1; n < 400; n += 7) {
     auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(2)});

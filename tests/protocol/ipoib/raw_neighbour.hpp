@@ -12,7 +12,8 @@
 
 namespace rpcrdma::test {
 
-/// A neighbour's queue pair that the test drives.
+/// A hand-made neighbour of the link under test. It connects to the link, and the test sends frames through its queue
+/// pair.
 class RawNeighbour {
  public:
   RawNeighbour(fabric::Fabric& fabric, const fabric::Endpoint& to, Bytes private_data)

@@ -69,7 +69,9 @@ class IpoibSlow : public testing::Test {
   std::uint64_t given_to_fast_ = 0;
 };
 
-// A neighbour takes one packet at a time: the link does not pause its device for each of them.
+// In each round the device has two packets for the slow neighbour, which takes at most one more packet than before. To
+// wait for the neighbour, the link pauses its device. It may do so in fewer than half of the rounds. Otherwise it drops
+// the packet for which the neighbour has no room.
 TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   constexpr std::uint32_t kRounds = 40;
   for (std::uint32_t i = 0; i < kCredits; ++i) give_to_slow();

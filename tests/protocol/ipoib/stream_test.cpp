@@ -78,7 +78,8 @@ TEST_F(IpoibStream, NotJoined) {
   EXPECT_EQ(receiver_->counts().joined, 0u);
 }
 
-// A packet has more segments than the connection takes at a time: the link waits for room, and sends each segment once.
+// The link cuts a packet into more segments than the connection takes at a time. It waits for room, and sends each
+// segment once.
 TEST_F(IpoibStream, MoreSegmentsThanRoom) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   give(tcp_packet(30'000, 1, 5), tcp(30));
@@ -97,7 +98,8 @@ TEST_F(IpoibStream, MoreSegmentsThanRoom) {
   EXPECT_EQ(sender_->counts().stalled + sender_->counts().lost, 0u);
 }
 
-// Segments arrive together with the end of their connection: they are joined and passed on.
+// The end of a connection arrives together with the segments of a packet. The receiver still joins the segments, and
+// writes the packet to its device.
 TEST_F(IpoibStream, ConnectionEndsBehindSegments) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   give(tcp_packet(3000, 1, 8), tcp(1460));
@@ -122,7 +124,8 @@ TEST_F(IpoibStream, PathMtu) {
   EXPECT_EQ(receiver_->counts().received, 1u);
 }
 
-// The link completes a checksum that the stack left to the device. It drops a packet that does not match its offload.
+// The link completes a checksum that the IP stack left to the device. The link drops a packet whose ipoib::Offload is
+// invalid, and a packet or segment that exceeds the MTU.
 TEST_F(IpoibStream, ChecksumsAndBadPackets) {
   give(tcp_packet(100, 0, 1), {Cut::none, 0, true, 20, 16});
   give(tcp_packet(1000, 100, 2), {Cut::none, 0, true, 20, 16});

@@ -9,7 +9,8 @@
 namespace rpcrdma::test {
 namespace {
 
-/// 10.9.0.1 is the link under test; 10.9.0.2 is another link. The test drives 10.9.0.9.
+/// Tests a link, 10.9.0.1, that has two neighbours. The neighbour 10.9.0.2 is another link and works. The test itself
+/// plays the neighbour 10.9.0.9, which gets stuck.
 class IpoibStuck : public testing::Test {
  protected:
   IpoibStuck() {
@@ -26,7 +27,7 @@ class IpoibStuck : public testing::Test {
     EXPECT_TRUE(run_until(context_, [&] { return other_.counts().received == packets; }));
     EXPECT_EQ(link_.counts().ended, 0u);
   }
-  /// Gives the link `packets` packets for each of 10.9.0.9 and 10.9.0.2, alternately.
+  /// Gives the link `packets` packets to 10.9.0.9 and as many to 10.9.0.2, in turn.
   void give_both(std::uint32_t packets) {
     for (std::uint32_t i = 0; i < packets; ++i) {
       link_.device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
@@ -34,7 +35,9 @@ class IpoibStuck : public testing::Test {
     }
   }
 
-  static constexpr std::uint32_t kPackets = 24;  // few enough that 10.9.0.2 always has room
+  // The number of packets for each of the two neighbours. It is smaller than the number of credits that 10.9.0.2 grants
+  // at first, so the link does not have to wait for room at 10.9.0.2.
+  static constexpr std::uint32_t kPackets = 24;
   const FabricUnderTest& on_ = fabric_under_test();
   boost::asio::io_context context_;
   std::unique_ptr<fabric::Fabric> fabric_ = on_.open(context_, on_.address),
@@ -46,8 +49,9 @@ class IpoibStuck : public testing::Test {
   std::unique_ptr<fabric::Listener> listener_;
 };
 
-// After its first credits the neighbour grants none: the link pauses its device once, then drops packets for that
-// neighbour, and registers no further memory.
+// The neighbour 10.9.0.9 grants no credits after its first ones. When these are used up, the link stops reading its
+// device until the time limit for the neighbour is over. From then on, the link drops the packets for this neighbour
+// without a further pause. It registers no further memory.
 TEST_F(IpoibStuck, TakesNothing) {
   constexpr std::uint16_t kCredits = 8;
   const ipoib::PrivateData data{listener_->local().port(), 65524, ipoib::Extension{.credits = kCredits}};
@@ -60,19 +64,20 @@ TEST_F(IpoibStuck, TakesNothing) {
   EXPECT_EQ(link_.counts().pauses, 1u);
   EXPECT_EQ(link_.counts().stalled, kPackets - kCredits);
   EXPECT_EQ(link_.link->registered_bytes(), registered);
-  // The neighbour announces room for one packet, and receives the next packet.
+  // The neighbour grants one more packet in a credit frame. The link then sends the next packet for this neighbour.
   Bytes more(ipoib::kCreditFrameSize);
   ipoib::encode_credit(kCredits + 1, MutableOctets(more).first<ipoib::kCreditFrameSize>());
   stuck.send(more);
-  stuck.send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 100)));  // arrives after the credit
+  stuck.send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 100)));  // its arrival shows that the credit is there
   ASSERT_TRUE(run_until(context_, [&] { return link_.counts().received == 1; }));
   give_both(1);
   EXPECT_TRUE(run_until(context_, [&] { return stuck.node.count(1) == kCredits + 1u; }));
   expect_served(2 + kPackets);
 }
 
-// The neighbour does not answer the request: a few packets wait for the connection, and are dropped when the attempt
-// fails. The device is not paused.
+// The neighbour does not answer the link's request for a connection. A few packets wait for the connection, and the
+// link drops the other packets for this neighbour. It drops the waiting packets when the attempt to connect fails. The
+// link does not pause its device.
 TEST_F(IpoibStuck, HoldsTheRequest) {
   give_both(kPackets);
   ASSERT_TRUE(run_until(context_, [&] { return link_.device.unread.empty() && !held_.empty(); }));

@@ -237,6 +237,8 @@ std::uint32_t Errors::make_foreign_stag() {
 
 // [5041-7.2-a] [5041-7.1-c] [5041-7.1-d] [5041-7.1-e] [5040-7.1-b] [5040-6.2.1-a] [5040-6.2.1-b] [5040-6.2.1-c]
 // [5041-8.3-c] [5041-6.2.2-a] [5041-6.2.2-b] [5041-6.2.2-c] [5040-5.4-a] [5040-7-a] [5040-8.1.1-a] [8166-8.1-b]
+// This side answers each violation with a Terminate and flushes its receives. It places neither the data of the invalid
+// FPDU nor later data. Other connections continue.
 TEST_P(Errors, Terminate) {
   serve(crc());
   peer_.send(write(0, 0, {}));  // the first FPDU is valid
@@ -246,7 +248,7 @@ TEST_P(Errors, Terminate) {
   post_receive(64, 1);
   post_receive(64, 2);
   const Bytes ulpdu = fault().ulpdu(readable.segment, writable.segment, foreign);
-  // The bytes after the violation are ignored.
+  // The receiver must ignore the Write and the Send that follow the invalid FPDU.
   peer_.send(fpdu(ulpdu) + write(writable.segment.handle, writable.segment.offset, filled(8, 0x22)) +
              send(1, filled(8, 0x33)));
   const iwarp::Terminate message = terminated(fault().code);
@@ -328,7 +330,8 @@ TEST_F(Faults, ReadsUpToTheDepth) {
   for (std::uint32_t i = 1; i <= 16; ++i)
     burst = burst + read_request(i, {i, i, i, exposed.segment.handle, exposed.segment.offset});
   peer_.send(burst);
-  for (std::uint32_t i = 1; i <= 16; ++i) {  // [5040-5.2.2-a] [5040-5.5-h]
+  // [5040-5.2.2-a] [5040-5.5-h] The Responses arrive in the order of the Requests.
+  for (std::uint32_t i = 1; i <= 16; ++i) {
     const Heard answer = peer_.segment();
     EXPECT_EQ(answer.opcode(), Opcode::read_response);
     EXPECT_EQ(answer.header.stag, i);
@@ -393,8 +396,9 @@ struct Told {
 };
 class Terminates : public IwarpTest, public testing::WithParamInterface<Told> {};
 
-// [5040-5.4-b] the peer sends a Terminate: with the layer and type bits in the order of the RFC or in that of siw, or
-// malformed. [5040-5.4-d] [5040-5.4-e] Nothing more is sent: waiting work is flushed
+// [5040-5.4-b] The peer sends a Terminate. In some cases its layer and type bits have the order of the RFC, in others
+// the order that the Linux driver siw uses, and in others the Terminate is malformed. [5040-5.4-d] [5040-5.4-e] The
+// node sends nothing more, and its outstanding work requests complete as flushed.
 TEST_P(Terminates, FromThePeer) {
   serve();
   post_receive(10, 1);
@@ -467,7 +471,8 @@ TEST_F(Faults, EndInTheMiddleOfAFrame) {
   EXPECT_EQ(node().log.size(), 1u);
 }
 
-// [5040-7.1-a] [5041-6.2.2-a] [5041-6.2.2-b]
+// [5040-7.1-a] [5041-6.2.2-a] [5041-6.2.2-b] A TCP reset by the peer ends the connection with the error
+// connection_reset. The outstanding receive completes.
 TEST_F(Faults, ResetByThePeer) {
   serve();
   post_receive(100, 1);

@@ -187,7 +187,8 @@ TEST_F(Initiator, DoesNotFallBackUnasked) {
   EXPECT_EQ(end(), FabricError::handshake_failed);
 }
 
-// [6581-9.1-g] [6581-8-a]
+// [6581-9.1-g] [6581-8-a] The Reply requires a larger IRD than the initiator supports. The initiator sends a Terminate
+// and ends the connection.
 TEST_F(Initiator, InsufficientInboundReads) {
   start();
   asked();
@@ -209,7 +210,8 @@ TEST_F(Initiator, MarkersThatThePeerAsksFor) {
   EXPECT_EQ(to_hex(peer_.receive(8)), "0000000000164143");
 }
 
-/// The peer-to-peer model. The responder's reply names the ready-to-receive indications that it accepts.
+/// An initiator in the peer-to-peer model (RFC 6581): its first message is a ready-to-receive (RTR) message. The peer
+/// replies with the enhanced data `word`, which states the kinds of RTR messages that the peer accepts.
 class PeerToPeer : public Initiator {
  protected:
   void agree(std::string_view word) {
@@ -318,8 +320,8 @@ TEST_F(Initiator, DoesNotNudgeAPeerThatHasAnswered) {
   EXPECT_EQ(peer_.available(), 0u);
 }
 
-// A nudge never comes between two segments of a message: if it is due while the socket is full, it waits for the last
-// segment.
+// An initiator sends a nudge, which is an empty RDMA Write, to a peer that stays silent. If a nudge is due while a part
+// of a message waits for room in the socket, the initiator sends the nudge after the last segment of the message.
 TEST_F(Initiator, NudgesBetweenMessages) {
   connect();
   const std::uint32_t all = 8u << 20;
@@ -339,7 +341,8 @@ TEST_F(Initiator, NudgesBetweenMessages) {
   EXPECT_EQ(peer_.segment().opcode(), Opcode::write);
 }
 
-// A nudge (an empty Write) does not wait behind Reads that exceed the ORD.
+// An initiator sends nudges, which are empty Writes, to a peer that stays silent. A nudge does not wait behind Reads
+// that exceed the ORD.
 TEST_F(Initiator, NudgesPastWaitingReads) {
   fabric::QueuePairOptions options;
   options.outbound_reads = 1;

@@ -17,15 +17,17 @@ class IwarpTest : public testing::Test {
   /// Opens the fabric with options other than the defaults. Call it first.
   void open(const fabric::IwarpOptions& options);
 
-  // The node accepts the peer's request.
+  // listen(), ask() and serve() are for tests in which the peer connects to the node. listen() makes the node accept
+  // each connection request.
   void listen(fabric::QueuePairOptions options = {});
   /// Lets the peer connect and send `request`.
   void ask(const Bytes& request);
-  /// Completes the set-up with the node as responder: RFC 6581, read depths of 16, no private data, CRC as given. Also
-  /// reads the Reply.
+  /// Completes the set-up with the node as responder. The peer sends an enhanced Request (RFC 6581) with read depths of
+  /// 16 and no private data, and reads the Reply. `crc` says whether the peer requests CRCs.
   void serve(bool crc = false, fabric::QueuePairOptions options = {});
 
-  // The node connects to the peer.
+  // start(), asked() and connect() are for tests in which the node connects to the peer. start() makes the node begin
+  // the set-up, and connect() completes the set-up.
   void start(fabric::QueuePairOptions options = {});
   /// Returns the node's Request.
   Bytes asked();

@@ -29,8 +29,8 @@ class Responder : public IwarpTest {
   }
 };
 
-// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] an enhanced Request gets an enhanced Reply with the read depths
-// of this side; [8166-5-a] the port of an endpoint is a TCP port
+// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] This side answers an enhanced Request with an enhanced Reply,
+// which states the read depths of this side. [8166-5-a] The peer connects by TCP to the port of the listener.
 TEST_F(Responder, EnhancedRequest) {
   fabric::QueuePairOptions options;
   options.private_data = from_hex("f6ab0e1801000303");
@@ -44,7 +44,7 @@ TEST_F(Responder, EnhancedRequest) {
   EXPECT_EQ(node().info->peer_reads, (fabric::ReadDepths{128, 0}));
 }
 
-// [6581-6-c] [6581-10-b]
+// [6581-6-c] [6581-10-b] This side answers a Request of revision 1 with a Reply of revision 1, which is not enhanced.
 TEST_F(Responder, RevisionOne) {
   listen();
   ask(request(0x00, 1, "f6ab0e1801010303"));
@@ -59,7 +59,7 @@ TEST_F(Responder, RevisionTwoWithoutEnhancedData) {
   EXPECT_EQ(to_hex(node().info->private_data), "aabb");
 }
 
-// [5044-7.1.1-e] [5044-7.1.1-f]
+// [5044-7.1.1-e] [5044-7.1.1-f] the responder ignores the reject bit and the reserved bits of an MPA Request
 TEST_F(Responder, FlagsThatMeanNothing) {
   listen();
   ask(request(0x2f, 1, ""));
@@ -183,7 +183,7 @@ TEST_P(ResponderCrc, Matrix) {
   Bytes spoilt = send(2, filled(10, 0x22));
   spoilt.back() ^= std::byte{1};
   peer_.send(spoilt);
-  if (on) {  // [5044-4.4-i] [5044-8-d]
+  if (on) {  // [5044-4.4-i] [5044-8-d] the wrong CRC makes the FPDU invalid, and the node sends a Terminate
     const iwarp::Terminate message = terminated(iwarp::terminate::kCrc);
     EXPECT_FALSE(message.has_length);
     EXPECT_EQ(end(), FabricError::protocol_violation);
@@ -205,7 +205,7 @@ TEST_F(Responder, MarkersThatThePeerAsksFor) {
   ASSERT_EQ(to_hex(peer_.receive(24)), to_hex(reply(0x10, 2, "00100010")));
   ASSERT_TRUE(until([&] { return node().established(); }));
   post_receive(100, 1);
-  peer_.send(send(1, {}));  // no markers in this direction: this side did not request them
+  peer_.send(send(1, {}));  // the peer sends no markers, because the Reply did not request them
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   ASSERT_FALSE(node().send(memory().part(1000, 600), 2));
   node().qp->submit();
@@ -256,7 +256,8 @@ struct RtrCase {
 };
 class ResponderPeerToPeer : public Responder, public testing::WithParamInterface<RtrCase> {};
 
-// [6581-9.2-b] [6581-9.2-c] [6581-9.2-d] [6581-9.2-e] this side may send after any indication that it accepts
+// [6581-9.2-b] [6581-9.2-c] [6581-9.2-d] [6581-9.2-e] The Reply names the kinds of ready-to-receive indication that the
+// responder accepts. The responder sends its first message after it has received an indication of one of these kinds.
 TEST_P(ResponderPeerToPeer, ReadyToReceive) {
   listen();
   ask(request(0x10, 2, GetParam().word));

@@ -20,9 +20,9 @@ class Stream : public IwarpTest {
     Reader in(heard.payload);
     return iwarp::decode_read_request(in);
   }
-  /// everything() returns Sends and Writes of several forms, for a window of 3000 bytes; expect_everything() checks
-  /// their effect.
+  /// Returns a stream of FPDUs with Sends and Writes of several forms. The Writes fill `window`, which has 3000 bytes.
   Bytes everything(const Segment& window);
+  /// Expects that the queue pair has received the four Sends of everything(), and that its Writes have been placed.
   void expect_everything(const Segment& window);
 };
 
@@ -136,7 +136,7 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   open(options);
   serve();
   post_receive(100, 1);
-  peer_.send(send(1, Bytes(100)));  // TCP acknowledges the Reply with this Send
+  peer_.send(send(1, Bytes(100)));  // the TCP segment of this Send acknowledges the MPA Reply, the only bytes sent
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   const auto before = descriptors();
   node().qp->quiesce();
@@ -188,7 +188,8 @@ TEST_F(Stream, SendsAreCutToTheMulpdu) {
   }
 }
 
-// [5044-3-e] [5041-5.2-c] the largest frames, to a peer on this host
+// [5044-3-e] [5041-5.2-c] To a peer on this host, frames need not fit TCP segments. Even then, no ULPDU is longer than
+// 64768 bytes.
 TEST_F(Stream, NoFrameIsTooLarge) {
   connect();
   fill_pattern(memory().octets, 4);
@@ -384,8 +385,8 @@ TEST_F(Stream, OrderlyEnd) {
   EXPECT_FALSE(node().result(1).status);
 }
 
-// [5041-6.2-c] Work posted before disconnect() is sent although the peer has already ended its direction. After
-// disconnect() nothing can be posted.
+// [5041-6.2-c] Work that was posted before disconnect() is sent, even if the peer ends its direction of the stream
+// before all of it has been sent. No work can be posted after disconnect().
 TEST_F(Stream, BothEndWithWorkLeft) {
   serve();
   peer_.send(write(0, 0, {}));

@@ -10,7 +10,8 @@ constexpr std::uint32_t kLarge = 6u << 20;
 
 class Pins : public IwarpTest {
  protected:
-  /// The peer requests kLarge bytes and does not read the Response, so the send buffer of the socket is full.
+  /// Sends a Read Request for kLarge bytes as the peer, and does not receive the Response yet. The node under test then
+  /// cannot write the whole Response to its socket, and the Response remains unfinished.
   void read_and_stall(const Segment& source) {
     boost::asio::socket_base::receive_buffer_size small(16384);
     peer_.socket().set_option(small);
@@ -37,7 +38,8 @@ class Pins : public IwarpTest {
   }
 };
 
-// [5041-8.3.1-e] an invalidation completes only when the Response has been written to the socket
+// [5041-8.3.1-e] The node invalidates a window while it sends a Read Response from this window. The invalidation
+// completes only when the whole Response has been written to the socket.
 TEST_F(Pins, InvalidationWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -49,7 +51,8 @@ TEST_F(Pins, InvalidationWaitsForAResponse) {
   EXPECT_EQ(node().count(1), 0u);
   EXPECT_FALSE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
   UniqueFunction<void()>& on_done = node().on_done;
-  on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };  // the memory may be reused
+  // Reuses the memory as soon as the invalidation completes. The Response must still have the original contents.
+  on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };
   expect_response();
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   EXPECT_FALSE(node().result(1).status);
@@ -93,7 +96,8 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   read_and_stall(exposed.segment);
   peer_.send(invalidating_send(1, exposed.segment.handle) + send(2, {}));
   run_ready(context_);
-  EXPECT_TRUE(exposed.window->bound());  // still bound, although new accesses are refused
+  // The window stays bound until the Response has been written, although new accesses are refused already.
+  EXPECT_TRUE(exposed.window->bound());
   EXPECT_TRUE(node().log.empty());
   bool bound_then = true;
   node().on_done = [&] { bound_then = exposed.window->bound(); };
@@ -104,7 +108,8 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   EXPECT_FALSE(node().result(2).invalidated);
   EXPECT_FALSE(bound_then);
   node().on_done.reset();
-  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // a local invalidation completes, too
+  // A local invalidation of a window that the peer has already invalidated completes as well.
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));
   node().qp->submit();
   EXPECT_TRUE(until([&] { return node().count(3) == 1; }));
 }
@@ -122,7 +127,8 @@ TEST_F(Pins, InvalidationByBothWaitsForAResponse) {
   node().qp->submit();
   run_ready(context_);
   EXPECT_TRUE(node().log.empty());
-  node().on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };  // the memory may be reused
+  // Overwrites the exposed memory at each completion, as a user may do. The Response must contain the old data.
+  node().on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };
   expect_response();
   ASSERT_TRUE(until([&] { return node().count(1) == 1 && node().count(2) == 1; }));
   EXPECT_FALSE(node().result(2).status);

@@ -131,7 +131,8 @@ TEST_P(Data, Pipelined) {
     EXPECT_EQ(std::memcmp(parts[i].data, pattern(kSize, i).data(), kSize), 0) << i;
 }
 
-// In each round the connection is lost one frame later; the client's retransmissions succeed.
+// Each round breaks the connection one frame later than the round before. The client reconnects and retransmits, so
+// that the WRITE and the READ succeed.
 TEST_P(Data, LostConnections) {
   const nfs_fh3 file = create(root(), "f");
   const std::string content = pattern(150'000);

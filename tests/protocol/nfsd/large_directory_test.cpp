@@ -27,7 +27,7 @@ class LargeDirectory : public Served {
     for (int i = 0; i < kEntries; ++i) fill(name_of(i));
   }
 
-  /// Every 20th entry may be removed during the listing.
+  /// True for every 20th entry. change() removes only such entries while the directory is listed.
   static bool goes(int i) { return i % 20 == 7; }
   static std::string name_of(int i) { return (goes(i) ? "goes-" : "stays-") + std::to_string(i); }
 

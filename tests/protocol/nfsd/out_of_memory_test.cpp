@@ -7,11 +7,14 @@
 
 #include "served.hpp"
 
-#ifndef RPCRDMA_SANITIZED  // a sanitizer has an operator new of its own
+// This file replaces operator new. A build with a sanitizer omits the tests, because the sanitizer has an operator new
+// of its own.
+#ifndef RPCRDMA_SANITIZED
 
 namespace {
 
-/// If set, the throwing operator new fails in every thread except this one.
+/// If this is the id of a thread, the throwing operator new fails in every other thread. If this is the empty id, it is
+/// made to fail in no thread.
 std::atomic<std::thread::id> only;
 
 void* allocated(std::size_t size) {
@@ -40,7 +43,8 @@ namespace {
 class OutOfMemory : public Served {};
 INSTANTIATE_TEST_SUITE_P(BackEnds, OutOfMemory, ::testing::Values("disk"));
 
-// The I/O thread that fails must return the buffer of the call to the event loop, which owns the buffer.
+// operator new fails on the I/O threads, and the calls are answered with NFS3ERR_JUKEBOX. The buffers of the calls
+// belong to the event loop. After the failure, an I/O thread must return them to the event loop and not destroy them.
 TEST_P(OutOfMemory, CallsAreAnsweredWithJukebox) {
   start();
   std::ofstream(disk() / "data/file") << "data";

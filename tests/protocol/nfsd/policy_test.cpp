@@ -136,7 +136,8 @@ TEST_P(Policy, HandlesFollowTheExports) {
   EXPECT_EQ(write(file, 0, pattern(20000), true).status, NFS3ERR_STALE);
   EXPECT_EQ(mount("/data")->fhs_status, MNT3ERR_NOENT);
   ASSERT_TRUE(replace({spec_of("/data", ""), spec_of("/new", "")}));
-  // After the directory is exported again, its files are there; a memory export starts empty.
+  // The directory is exported again. The handle of a file on disk is valid again. An export in memory starts empty, so
+  // the handle of a former file stays stale.
   EXPECT_EQ(call<nfs3::Getattr>({file})->status, in_memory() ? NFS3ERR_STALE : NFS3_OK);
 }
 

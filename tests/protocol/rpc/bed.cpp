@@ -39,7 +39,8 @@ asio::awaitable<void> serve_join(rpc::ServerCall<Join> call) {
   JoinResult result{args.between, 0};
   const std::uint32_t total = args.first.length + args.second.length;
   if (total != 0) co_await call.async_reserve(total, asio::use_awaitable);
-  // Named, because GCC 12 keeps a braced list on the stack across co_await.
+  // The loop must not iterate over a braced list: GCC 12 would keep the elements of the list on the stack, where they
+  // are lost at co_await. A named array belongs to the coroutine frame.
   const std::array both{&args.first, &args.second};
   for (const bulk_data* data : both) {
     if (data->length == 0) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A custom service on the whole stack over a loopback network: typed client, transport, typed server.
+// A test bed with a client and a server of the RPC program of service.hpp. An rpc::Client calls the handlers of an
+// rpc::Dispatcher through RPC-over-RDMA, over an emulated RDMA network inside the process.
 #include <gtest/gtest.h>
 
 #include <boost/asio/as_tuple.hpp>

@@ -7,7 +7,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Drops the connection of a call after `frames` frames, and expects that the call runs once.
+/// Makes a non-idempotent call. The network drops the connection of the call after `frames` more frames. Expects that
+/// the call succeeds, and that the server has run it once.
 void count_with_loss(std::uint64_t frames, std::string_view ballast) {
   Bed bed;
   bed.run([](Bed& b, std::uint64_t n, std::string_view text) -> asio::awaitable<void> {
@@ -122,7 +123,8 @@ TEST(ResentCalls, AreNotRunIfTheFirstHasFetchedAnArgument) {
   EXPECT_EQ(bed.connection->requester().counters().resent, 1u);
 }
 
-// The loss of the connection makes the argument of the first transmission unreachable, so the retransmission runs.
+// The connection is lost before the server has pulled the argument of the first transmission. The first transmission
+// can then not run, and the server runs the retransmission instead.
 TEST(ResentCalls, AreRunIfTheFirstCannotBe) {
   Bed bed;
   const memory::RegisteredBuffer argument = bed.buffer(9000);
@@ -139,7 +141,9 @@ TEST(ResentCalls, AreRunIfTheFirstCannotBe) {
   });
   ASSERT_TRUE(bed.wait([&arrived] { return arrived.size() == 1; }));
   bed.network.drop_connection_after(0);
-  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
+  // The message of this call breaks the connection. The client then sends its unanswered calls again on a new
+  // connection.
+  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   serve_store(std::move(arrived[0]));
   ASSERT_TRUE(bed.wait([&arrived] { return arrived.size() == 2; }));

@@ -25,7 +25,8 @@ namespace {
 
 constexpr std::uint32_t kCredits = 16;
 constexpr std::uint32_t kReverseCredits = 12;
-constexpr std::uint32_t kWindow = 40;  // calls submitted at once in each direction: more than the credits
+// The number of calls in progress in each direction. It exceeds the credits, so that some calls wait for a credit.
+constexpr std::uint32_t kWindow = 40;
 constexpr std::uint32_t kSmallest = 4500, kLargest = 9000;
 constexpr std::uint64_t kSeed = 5;
 
@@ -59,7 +60,7 @@ struct Progress {
   std::uint32_t lost = 0;
   std::uint32_t served = 0;       // calls that the responder has received and not yet answered
   std::uint32_t most_served = 0;  // largest value of `served`
-  std::uint32_t replies = 0;      // replies that have not been sent completely
+  std::uint32_t replies = 0;      // replies that the responder has begun to send and not yet sent completely
 };
 
 class Run {
@@ -175,7 +176,7 @@ void Run::serve_reverse() {
   handlers_.emplace(*connection_, rpc::ReverseHandlersOptions{.announce = [this] { announce(); }});
   handlers_->on<Count>([this](rpc::ServerCall<Count> call) {
     reverse_.arrived();
-    // Replies in a later handler, so that calls overlap.
+    // The client replies in a later handler of the io_context, so that several reverse calls are in progress at once.
     boost::asio::post(context_, [this, call = std::move(call)]() mutable {
       const CountResult result{call.args().add * 2 + 1};
       reverse_.answered();
@@ -294,8 +295,9 @@ void Run::run() {
   std::cout << load_.calls << " calls in each direction: most in service at once " << forward_.most_served << " and "
             << reverse_.most_served << ", " << there.reconnects << " reconnects, " << there.resent
             << " forward calls sent again, " << reverse_.lost << " reverse calls lost and repeated" << std::endl;
-  // Neither responder may have served more calls at once than it granted. Calls of a lost connection may still be
-  // served beside those of the next one, so this holds only without losses.
+  // A responder must not serve more calls at once than it has granted. If a connection is lost, the responder may still
+  // serve calls of this connection beside calls of the next connection. The test therefore checks the numbers only if
+  // no connection may be lost.
   if (!load_.may_be_lost) {
     EXPECT_LE(forward_.most_served, kCredits);
     EXPECT_LE(reverse_.most_served, kReverseCredits);

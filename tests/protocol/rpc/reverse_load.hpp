@@ -11,8 +11,8 @@
 namespace rpcrdma::test {
 
 struct ReverseLoad {
-  fabric::Fabric* client = nullptr;  ///< both fabrics belong to one io_context
-  fabric::Fabric* server = nullptr;
+  fabric::Fabric* client = nullptr;                 ///< fabric of the client, on the same io_context as `server`
+  fabric::Fabric* server = nullptr;                 ///< fabric of the server
   fabric::Endpoint local;                           ///< where the server listens
   std::uint32_t calls = 0;                          ///< number of calls that must succeed in each direction
   bool may_be_lost = false;                         ///< whether the connection may be lost
@@ -21,9 +21,10 @@ struct ReverseLoad {
   std::function<std::uint64_t()> most_losses = {};  ///< how often the connection may be lost; empty: no limit
 };
 
-/// Runs the load. Expects that each call succeeds exactly once with the right data. No forward call fails. A reverse
-/// call may fail only with connection_lost, and only if `may_be_lost`; it is then made again on the next connection.
-/// Neither side has more calls in flight than it was granted. At the end all memory of the pools has been released.
+/// Runs the load, and checks the following. Each call succeeds exactly once, with the right data. No forward call
+/// fails. A reverse call fails only with connection_lost, and only if `may_be_lost` is set. The server makes such a
+/// call again on the next connection. Neither side has more calls in flight than its peer has granted. At the end all
+/// memory of the pools has been released.
 void run_in_both_directions(boost::asio::io_context& context, const ReverseLoad& load);
 
 /// Returns 100,000 if RPCRDMA_E2E_SCALE is "full", else `small`.

@@ -92,7 +92,8 @@ TEST_F(TypedReverse, CallbacksAndCoroutines) {
     EXPECT_EQ(result->first.octet_span().size(), 100u);
     EXPECT_EQ(result->first.octet_span()[99], std::byte{7});
     EXPECT_EQ(result->behind.view(), "end");
-    const auto deferred = co_await client.call<Count>({})(asio::use_awaitable);  // the default token
+    // Without a completion token, call() returns a deferred operation. Calling this operation starts the RPC.
+    const auto deferred = co_await client.call<Count>({})(asio::use_awaitable);
     EXPECT_EQ(deferred->total, 1u);
     auto [status, nothing] = co_await client.call<Join>({}, kTuple);
     EXPECT_EQ(status, rpc::RpcError::procedure_unavailable);
@@ -153,7 +154,8 @@ TEST(TypedReverseOfVersionTwo, LongMessages) {
     });
     bed.run([](rpc::Client& client, rpc::ReverseClient& to_client, bool chunks,
                std::string& heard) -> asio::awaitable<void> {
-      // The characteristics of the client reach the server before the second call.
+      // Makes two calls, because the client's characteristics reach the server before the second one. With version two
+      // they tell the server that the client accepts long calls.
       for (int i = 0; i < 2; ++i) co_await client.async_call<Nothing>({}, asio::use_awaitable);
       CountArgs args{};
       const std::string ballast(8000, 'b');

@@ -78,7 +78,7 @@ RPCRDMA_PROCEDURE(Count, (kServiceProgram, 1, 3, "COUNT", 0, 0, false, AuthRequi
 RPCRDMA_PROCEDURE(Store, (kServiceProgram, 1, 4, "STORE", 2, 0, false, AuthRequirement::none), JoinArgs, xdr_join_args,
                   JoinResult, xdr_join_result, join_bound);
 inline rpc::ReplyBound nothing_bound(const rpc::Void&) { return {24, {}}; }
-/// NULL as a typed procedure.
+/// NULL: no arguments and no results. Declared so that a test can call it in the same way as the other procedures.
 RPCRDMA_PROCEDURE(Nothing, (kServiceProgram, 1, 0, "NULL", 0, 0, true, AuthRequirement::none), rpc::Void,
                   rpc::xdr_nothing, rpc::Void, rpc::xdr_nothing, nothing_bound);
 

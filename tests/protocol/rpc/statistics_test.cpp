@@ -169,7 +169,8 @@ TEST(Statistics, OutliveTheConnection) {
 
 TEST(Statistics, OfResentCalls) {
   Bed bed;
-  bed.run(call_nothing(bed, 1));  // its reply grants more credits
+  // The client has one credit before the first reply. This reply grants enough credits for two calls at a time.
+  bed.run(call_nothing(bed, 1));
   bed.hold_counts = true;
   bool done = false;
   CountArgs args{};
@@ -180,7 +181,9 @@ TEST(Statistics, OfResentCalls) {
   });
   ASSERT_TRUE(bed.wait([&bed] { return bed.held.size() == 1; }));
   bed.network.drop_connection_after(0);
-  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
+  // The Send of this call is the next frame, which breaks the connection. The client then connects again, and resends
+  // the Count call.
+  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   bed.held[0].first.reply(bed.held[0].second);
   EXPECT_TRUE(bed.wait([&done] { return done; }));

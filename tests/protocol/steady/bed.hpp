@@ -56,8 +56,8 @@ class SteadyBed {
   std::span<std::byte> buffer(std::uint32_t lane) const { return buffers_[lane].octets(); }
 
  private:
-  /// Makes one call after another. All lanes count `left` down. A lane ends when that is zero, or when one of its calls
-  /// fails.
+  /// Makes calls one after another. All lanes share the counter `left`, which is the number of calls that no lane has
+  /// started yet. A lane ends when it has no call in progress and `left` is zero, or when one of its calls fails.
   template <class P>
   class Lane {
    public:
@@ -103,8 +103,8 @@ class SteadyBed {
   memory::Pool server_pool_{*server_fabric_};
   memory::RegisteredBuffer source_;
   memory::RegisteredBuffer sink_;
-  BufferRef source_part_;  // the result of READ
-  BufferRef sink_part_;    // the destination of WRITE
+  BufferRef source_part_;  // the part of source_ that the server returns for each READ
+  BufferRef sink_part_;    // the part of sink_ into which the server reads the data of a WRITE
   std::vector<memory::RegisteredBuffer> buffers_;
   rpc::Dispatcher dispatcher_;
   std::unique_ptr<transport::Server> server_;

@@ -17,7 +17,8 @@ std::uint64_t copied_octets() noexcept { return copied; }
 
 #ifndef RPCRDMA_SANITIZED
 
-// Assembly, because the compiler could turn a loop into a call of the function itself.
+// These functions copy with assembly. The compiler may replace a loop that copies bytes by a call of memcpy() or
+// memmove(), and these functions would then call themselves without end.
 extern "C" {
 
 void* memcpy(void* __restrict to, const void* __restrict from, std::size_t size) noexcept {

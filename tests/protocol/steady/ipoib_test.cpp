@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kPacket = 60'000;
 
-/// Gives the link the same packet a number of times, and counts the packets that the link writes to it.
+/// A packet device from which the link reads the same packet as often as give() has requested. Counts the packets that
+/// the link writes to the device.
 class CountingDevice final : public ipoib::PacketDevice {
  public:
   explicit CountingDevice(boost::asio::io_context& context) : context_(context), packet_(kPacket) {}

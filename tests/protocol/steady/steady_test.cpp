@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint32_t kWarming = 200;
 constexpr std::uint32_t kCalls = 200;
-/// The bytes that a call may copy: each side may copy the headers and the arguments a few times.
+/// The number of bytes that one call may copy on average, on both sides together. It has room for several copies of the
+/// headers and the small arguments, but not for a copy of the bulk data.
 constexpr std::uint64_t kOwnOctets = 4096;
 
 struct Load {
@@ -26,7 +27,8 @@ class Steady : public testing::TestWithParam<Load> {
   template <class P>
   void expect_no_cost() {
     const Load& load = GetParam();
-    // Starts with twice the depth, because the server may begin a call before it has released the previous one.
+    // Begins with twice the depth. The server may begin a call before it has released an earlier one, so it may need
+    // memory for more than `depth` calls. It must allocate this memory before the measurement.
     bed_.run<P>(load.octets, 2 * load.depth, kWarming);
     bed_.run<P>(load.octets, load.depth, kWarming);
     const Cost cost = bed_.run<P>(load.octets, load.depth, kCalls);

@@ -20,7 +20,7 @@ constexpr timeval kZero{0, 0};
 
 struct Outcome {
   clnt_stat status = RPC_FAILED;
-  clnt_stat kept = RPC_FAILED;  // the status in the handle's rpc_err
+  clnt_stat kept = RPC_FAILED;  // the status that clnt_geterr() reports after the call
   std::tuple<long, long> detail;
   std::string results;  // encoded in XDR
   friend bool operator==(const Outcome&, const Outcome&) = default;
@@ -267,8 +267,8 @@ TEST_P(Comparison, UnknownFlavor) {
 
 TEST_P(Comparison, UnansweredCallTimesOut) {
   EXPECT_EQ(compare([](CLIENT* client) { return call(client, FORMS_SILENT, kBrief); }).status, RPC_TIMEDOUT);
-  // Makes more calls than there are credits. Only over RDMA, because libtirpc's TCP handle skips the next reply after a
-  // time-out.
+  // Makes more calls than there are credits, so each unanswered call must give its credit back. The calls are made only
+  // over RDMA: after a time-out, libtirpc's handle for TCP would skip the next reply.
   for (int i = 0; i < 40; ++i) EXPECT_EQ(call(rdma_.get(), FORMS_SILENT, {0, 20'000}).status, RPC_TIMEDOUT);
   EXPECT_EQ(call(rdma_.get(), FORMS_NULL).status, RPC_SUCCESS);
 }
@@ -350,7 +350,7 @@ TEST_P(Comparison, DeadServer) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     server_.kill();
   });
-  // The server process ends while these calls are in progress.
+  // The server sends no reply to FORMS_SILENT, so both calls are in progress when the server process is killed.
   const auto wait = [](CLIENT* client) { return call(client, FORMS_SILENT); };
   Outcome tcp;
   std::thread other([&] { tcp = wait(tcp_.get()); });

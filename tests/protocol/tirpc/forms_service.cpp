@@ -153,7 +153,8 @@ std::uint64_t checksum(const char* bytes, std::size_t size) {
 
 }  // namespace rpcrdma::tirpc
 
-// The procedures as rpcgen declares them: results are static, and a null result means that no reply is sent.
+// The procedures, with the signatures that rpcgen declares. A result must stay valid after its procedure has returned.
+// If the result is null, the dispatcher sends no reply.
 namespace {
 
 std::string produced;
@@ -173,7 +174,7 @@ void* forms_null_3_svc(void*, svc_req*) { return forms_null_1_svc(nullptr, nullp
 
 mixture* forms_echo_1_svc(mixture* in, svc_req*) {
   static mixture out;
-  out = *in;  // the argument, which is freed after the reply
+  out = *in;  // copies pointers too; the memory of the argument is freed only after the reply has been encoded
   return &out;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A process that serves forms.x over TCP by libtirpc and over RDMA by this library, with the same dispatch functions in
-// one event loop; and clients for both.
+// A process that serves the program of forms.x over TCP, by libtirpc, and over RDMA, by this library. Both use the same
+// dispatch functions and run in one event loop. tcp_client() and rdma_client() connect to this process.
 #include <rpc/rpc.h>
 #include <sys/types.h>
 
@@ -57,13 +57,14 @@ ClientPtr tcp_client(const FormsServer& server, rpcprog_t program = FORMS_PROG, 
 ClientPtr rdma_client(const FormsServer& server, rpcprog_t program = FORMS_PROG, rpcvers_t version = FORMS_V1,
                       const rpcrdma_clnt_options* options = nullptr);
 
-/// In this program the results of FORMS_PRODUCE are eligible for direct data placement.
+/// The number of a second program of the server. In this program, unlike in FORMS_PROG, the results of FORMS_PRODUCE
+/// are eligible for direct data placement.
 constexpr rpcprog_t kEligible = FORMS_PROG + 100;
 /// A procedure of the program kEligible whose results fail to encode near their end.
 constexpr rpcproc_t kFailHalfWay = 98;
 extern "C" bool_t xdr_eligible_blob(XDR* xdrs, blob* value);
 
-/// Returns the bytes of a blob of `size`.
+/// Returns the content of a test blob of `size` bytes: the start of a fixed pseudorandom sequence of 9 MiB and 8 bytes.
 std::string pattern(std::size_t size);
 std::uint64_t checksum(const char* bytes, std::size_t size);
 

@@ -159,8 +159,9 @@ TEST_F(Handle, RepliesUpToTheLimit) {
   EXPECT_EQ(null_call(client.get()), RPC_SUCCESS);
 }
 
-/// An AUTH that an application supplies. Sends an unknown flavor until it is refreshed, then AUTH_NONE. It can be
-/// refreshed once. Wraps arguments and results.
+/// An AUTH that the application implements itself. Its credential has a flavor that the server does not know. The first
+/// call of ah_refresh changes the flavor to AUTH_NONE and succeeds. Later calls of ah_refresh fail. `wrapped` counts
+/// the calls of ah_wrap and ah_unwrap.
 struct OwnAuth {
   static constexpr std::uint32_t kSecret = 0x5ec1e7;
   AUTH auth{};
@@ -208,7 +209,7 @@ TEST_F(Handle, CredentialsOfTheProgram) {
   EXPECT_EQ(produce(client_.get(), 100'000, out), RPC_SUCCESS);
   EXPECT_EQ(out, pattern(100'000));
   EXPECT_EQ(own.refreshed, 1);
-  EXPECT_EQ(own.wrapped, 3);  // two attempts and one reply
+  EXPECT_EQ(own.wrapped, 3);  // ah_wrap for each of two attempts, and ah_unwrap for the accepted reply
   own.valid = false;
   EXPECT_EQ(produce(client_.get(), 1, out), RPC_AUTHERROR);
   client_->cl_auth = usual;
@@ -250,7 +251,7 @@ TEST_F(Handle, EligibleResultsTravelApart) {
   rpcrdma_clnt_options options{};
   options.ddp = table;
   options.ddp_count = 1;
-  options.max_reply = 4096;  // excludes the data, which travels by RDMA
+  options.max_reply = 4096;  // does not include the data, for which the client offers a Write chunk
   const ClientPtr client = rdma_client(server_, kEligible, 1, &options);
   for (const u_int size : {0u, 3u, 5000u, 1'000'001u, 9'000'002u}) {
     std::string out;

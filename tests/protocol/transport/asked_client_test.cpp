@@ -12,7 +12,8 @@ namespace {
 
 using transport::ChangeOutcome;
 
-/// The server requests changes from this client, with a short time limit for the answers.
+/// A hand-made client of version two that has announced its characteristics, so that the server may request changes of
+/// them. By default, the server waits at most 20 ms for the answer to a request (see impatient()).
 class AskedClient : public HostileClient {
  protected:
   explicit AskedClient(const SidesOptions& options = impatient()) : HostileClient(options, 1) {
@@ -64,8 +65,8 @@ class AskedClient : public HostileClient {
     EXPECT_EQ(reply.xid, 60u);
     return reply.procedure == wire::Procedure::msg;
   }
-  /// Makes two calls. Their replies need one RDMA Write for each segment, together more than the server may have
-  /// outstanding: a part of the second reply waits.
+  /// Makes two calls whose replies fill Write chunks of many segments. The server needs one RDMA Write for each
+  /// segment. It cannot have so many Writes outstanding, so a part of the second reply waits.
   void plan_replies() {
     constexpr std::uint32_t kSegments = 200, kLength = 64;
     for (std::uint32_t xid = 61; xid < 63; ++xid) {
@@ -82,15 +83,15 @@ class AskedClient : public HostileClient {
     }
     run_ready(sides.context);
   }
-  /// Lets the server change its own receives.
+  /// Starts a change of the server's own receives to `size` bytes, and expects that the change stays pending.
   void ask_own_side(std::uint32_t size) {
     exchange->async_change({.receive_buffer_size = size}, [](error_code why, ChangeOutcome of) {
       EXPECT_FALSE(why);
       EXPECT_EQ(of.receive_buffer_size, transport::Disposition::pending);
     });
   }
-  /// Makes more calls than the server grants credits. The calls show the server that the client has received the
-  /// request, which the server sent before their replies.
+  /// Makes four calls, one after the other: one more than the server grants credits. So many calls show the server that
+  /// a request that it sent before them has arrived, even if the client has not answered the request.
   void prove_arrival() {
     for (int i = 0; i < 4; ++i) is_sent_inline(0);
   }
@@ -128,8 +129,9 @@ TEST_F(AskedClient, MayAnswerLate) {
   EXPECT_EQ(exchange->characteristics().refused, 0u);
 }
 
-// [xchar-3.1-d] The client has answered that smaller receives are pending. A request for still smaller receives waits
-// behind replies that are already planned, and times out there: the pending limit stays.
+// [xchar-3.1-d] The client has answered that the server's request for smaller receives is pending. The server then
+// wants to request still smaller receives. This second request times out before it is sent, because replies that the
+// server planned earlier have not been posted. The limit of the pending request stays in force.
 TEST_F(AskedClient, KeepsTheLimitThatIsPending) {
   respond(ask(12288), {0, 0, 1, 1});
   await_end();
@@ -153,8 +155,9 @@ TEST_F(AskedClient, KeepsTheLimitThatIsPending) {
   EXPECT_TRUE(is_sent_inline(14000));
 }
 
-// [xchar-3.1-d] The pending limit also stays when two later requests for larger receives time out. One request is sent
-// and not answered; the other request is never sent.
+// [xchar-3.1-d] The client has answered that the server's request for smaller receives is pending. The server then
+// wants to request larger receives, twice. Both requests time out: the first one is sent and not answered, the second
+// one is not sent. The limit of the pending request stays in force.
 TEST_F(AskedClient, KeepsTheLimitThatIsPendingBehindLaterRequests) {
   respond(ask(8192), {0, 0, 1, 1});
   await_end();
@@ -205,17 +208,20 @@ class AskingClient : public AskedClient {
     EXPECT_EQ(answers(option(70, kRequest, {1, 1, 4, size})), one("option 3 of 70"));
     return to_hex(content());
   }
-  /// Returns the content of the option in `last`.
+  /// Returns the content of the optional message in `last`. The content follows a header of 28 bytes.
   Octets content() const { return Octets(last).subspan(28); }
 };
 
 constexpr std::string_view kPending = "00000000000000000000000100000001", kDone = "00000001000000010000000000000000";
 
-// [xchar-4.4-c] The client requests larger receives, and cancels this request before the update for an earlier request
-// has been sent. Later the server enlarges its receives by itself: its update then clears no request.
+// [xchar-4.4-c] The client requests receives of 8192 bytes and then of 16384 bytes. It takes back the second request by
+// requesting 8192 bytes again. All this happens before the server sends the update for the first request. This update
+// clears the pending request. Later the server enlarges its receives by itself, and that update clears no request.
 TEST_F(AskingClient, TakesARequestBackBehindAnUnsentUpdate) {
   EXPECT_EQ(asked_for(8192), kPending);
-  const std::uint32_t first = call_until(kRequest);  // the server sends the update when this request is answered
+  // `first` is the XID of a request that the server sends. The server sends its update only after the client has
+  // answered that request.
+  const std::uint32_t first = call_until(kRequest);
   EXPECT_EQ(asked_for(16384), kPending);
   EXPECT_EQ(asked_for(8192), kDone);
   EXPECT_EQ(answers(option(first, kResponse, {0, 0, 0}, 1)).size(), 1u);
@@ -264,8 +270,9 @@ class ClientOfASmallServer : public AskingClient {
   std::vector<std::unique_ptr<transport::Client>> others;
 };
 
-// [xchar-6.2-a] the server sends its experimental characteristic in UPD_XCHAR: a client that treats the message as
-// malformed keeps its connection, and does not receive the characteristic again
+// [xchar-6.2-a] The server offers smaller receives by an experimental characteristic in UPD_XCHAR. This client treats
+// the message as malformed and answers with ERR_CHUNK. The server then keeps the connection and does not send the
+// characteristic to this client again.
 TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(asked_for(16384), kPending);
   EXPECT_EQ(answers(option(call_until(kRequest), kResponse, {0, 0, 0}, 1)).size(), 1u);
@@ -276,8 +283,8 @@ TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(to_hex(content()), "ffffff010000000c72706372646d61310000100000000000")
       << "an offer of receives of 4096 bytes";
   peer.send(words({xid, 2, 8, 4, 2}));
-  // The server checks its memory again, and sends the characteristic to another client, which has requested larger
-  // receives.
+  // Another client requests larger receives. When the server checks its memory again, it sends the characteristic to
+  // that client, and nothing to the client that has refused the characteristic.
   transport::CharacteristicsExchange& other = others.front()->exchange();
   other.async_request({.receive_buffer_size = 8192}, [](error_code why, ChangeOutcome of) {
     EXPECT_FALSE(why);

@@ -66,7 +66,8 @@ TEST(Calls, WriteChunk) {
             (std::vector<std::string>{"client send 80", "server write 100001", "server send 68 invalidate"}));
 }
 
-// [8166-3.5.3-d] [8166-4.3.3-a] [8166-4.3.3-c]
+// [8166-3.5.3-d] [8166-4.3.3-a] [8166-4.3.3-c] The reply is too long to be sent inline. The server writes it to the
+// Reply chunk, and then sends an RDMA_NOMSG.
 TEST(Calls, ReplyChunk) {
   BothSides sides;
   sides.network.start_trace();
@@ -139,8 +140,9 @@ TEST(Calls, SizesAroundTheThresholds) {
   }
 }
 
-// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] the first call is sent alone, then as many at once as are granted;
-// [8166-3.3.1-f] there is a receive for every reply
+// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] The client sends the first call alone. After the first reply, it sends
+// as many calls at once as the server has granted credits. [8166-3.3.1-f] The client has a receive for each expected
+// reply.
 TEST(Calls, ManyAtOnceWithinTheCredits) {
   SidesOptions options;
   options.server.connection.credits = 7;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Calls in both directions while both sides change their characteristics, and while connections are lost; on any
-// fabric.
+// A load for tests on any fabric. The client and the server call each other and change their characteristics at the
+// same time, while connections are lost.
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
@@ -35,19 +35,27 @@ class RandomChanges {
 };
 
 struct CharacteristicsLoad {
-  fabric::Fabric* client = nullptr;  ///< both fabrics belong to one io_context
+  /// The fabrics of the client and of the server. Both run on the io_context of run_characteristics_load().
+  fabric::Fabric* client = nullptr;
   fabric::Fabric* server = nullptr;
   fabric::Endpoint local;   ///< where the server listens
   std::uint32_t calls = 0;  ///< number of calls; RPCRDMA_TEST_CALLS overrides it
-  std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};  ///< default: directly
-  std::function<void()> cut = {};                                               ///< loses the connection
-  std::function<std::uint64_t()> other_losses = {};  ///< the most connections that the device may have ended; empty: 0
+  /// Returns the endpoint to which the client connects, such as a relay before `server`. If it is not set, the client
+  /// connects to the server directly.
+  std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};
+  std::function<void()> cut = {};  ///< ends the client's connection
+  /// Returns how many connections the device may have ended at most. If it is not set, the device may end none.
+  std::function<std::uint64_t()> other_losses = {};
 };
 
-/// Runs the load. Expects that each forward call succeeds exactly once; that a reverse call fails only with its
-/// connection, or before the client has announced that it accepts chunks; that a connection is lost only by cut(), by
-/// the device, or because a side requested smaller receives while its peer had planned large messages; and that all
-/// memory has been released at the end.
+/// Runs the load, and expects the following:
+///
+/// - Each forward call succeeds exactly once.
+/// - A reverse call fails only if its connection is lost, or if the client has not yet announced that it accepts
+///   chunks.
+/// - A connection is lost only by cut(), by the device, or because a side requested smaller receives while its peer had
+///   planned large messages.
+/// - At the end, all memory has been released.
 void run_characteristics_load(boost::asio::io_context& context, const CharacteristicsLoad& load);
 
 }  // namespace rpcrdma::test

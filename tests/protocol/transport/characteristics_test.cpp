@@ -199,8 +199,9 @@ TEST_F(Exchanges, WithOneCredit) {
   EXPECT_EQ(client().state, ExchangeState::negotiating);
 }
 
-// [xchar-3.1-a] [xchar-3.1-b] [xchar-4.2-b] [xchar-4.3-b] [xchar-4.3-e] [xchar-4.4-c] a larger size applies when every
-// smaller receive has been consumed; from then on calls of that size need no Read chunk
+// [xchar-3.1-a] [xchar-3.1-b] [xchar-4.2-b] [xchar-4.3-b] [xchar-4.3-e] [xchar-4.4-c] The client requests larger
+// receives. The server announces the larger size only when every smaller receive has been consumed. From then on, a
+// call that fits the larger receives needs no Read chunk.
 TEST_F(Exchanges, RaiseReceives) {
   start();
   call();
@@ -289,8 +290,8 @@ TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   EXPECT_NE(trace_of_call(shape).front(), "client send 56");
 }
 
-// [xchar-3.1-d] replies planned for the larger size, which still wait for their RDMA Writes, are sent before the
-// request for a smaller size
+// [xchar-3.1-d] The server wants smaller receives of the client, while replies that it has planned for the larger
+// receives still wait for their RDMA Writes. The server sends these replies before it sends the request.
 TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
   SidesOptions options = two();
   options.capabilities.max_message = 16384;
@@ -477,8 +478,8 @@ TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   }
 }
 
-// While there are no calls, the server's receives shrink to the first size: the client sends empty requests, which use
-// up the larger receives.
+// When the client has sent no calls for some time, it asks the server for receives of the first size. The server cannot
+// withdraw posted receives, so the client then sends empty requests, each of which uses up one of the larger receives.
 TEST_F(Exchanges, ShrinkWhenIdle) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;
@@ -505,7 +506,8 @@ TEST_F(Exchanges, ShrinkWhenMemoryIsShort) {
   options.client.connection.characteristics.adaptive = true;
   options.client.connection.credits = options.server.connection.credits = 8;
   options.server_memory.max_octets = 8u << 20;
-  options.server.idle_grace = std::chrono::milliseconds(20);  // shortens the interval of the server's checks
+  // A quarter of this time is the interval at which the server checks whether its receives use too much memory.
+  options.server.idle_grace = std::chrono::milliseconds(20);
   start(options);
   for (int i = 0; i < 1000 && client().peer.receive_buffer_size == 4096; ++i) calls(8, large_call());
   ASSERT_EQ(client().peer.receive_buffer_size, 16384u);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A small protocol for tests of the transport: a Shape describes a call and its reply. The server checks the call and
-// makes the reply, and the client checks the reply. Every byte is compared.
+// A small protocol for tests of the transport. A Shape describes a call and its reply. The server checks the call and
+// makes the reply, and the client checks the reply. Both compare every byte. The fields of the messages are:
 //
-//   call:  xid, CALL, seed, inline reply bytes, items, (count, bytes)..., results, length..., body
-//   reply: xid, REPLY, seed, (count, bytes)..., body
+//   call:  xid, CALL, seed, size of the reply's body, number of arguments, (size, bytes) of each argument,
+//          number of results, size of each result, body
+//   reply: xid, REPLY, seed, (size, bytes) of each result, body
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -21,8 +22,8 @@ namespace rpcrdma::test {
 
 struct Shape {
   std::uint32_t seed = 1;
-  std::uint32_t call_body = 0;         ///< bytes in the stream, a multiple of 4
-  std::uint32_t reply_body = 0;        ///< bytes in the stream, a multiple of 4
+  std::uint32_t call_body = 0;         ///< bytes of the call that are not DDP-eligible, a multiple of 4
+  std::uint32_t reply_body = 0;        ///< bytes of the reply that are not DDP-eligible, a multiple of 4
   std::vector<std::uint32_t> items;    ///< bytes of each eligible argument
   std::vector<std::uint32_t> results;  ///< bytes of each eligible result
   std::uint32_t pieces = 1;            ///< pieces of memory of each argument and result
@@ -54,14 +55,15 @@ class ShapedCall final : public transport::Call {
   std::vector<boost::container::small_vector<BufferRef, 4>> items_;
 };
 
-/// Serves calls of any Shape.
+/// The server's side of this protocol. It reads the Shape from each call, checks the arguments of the call, and makes
+/// the reply.
 class ShapedHandler : public transport::CallHandler {
  public:
   void on_call(transport::IncomingCall& call) noexcept override;
 
   int calls = 0;
-  int sent = 0;           ///< replies whose memory has been released
-  std::size_t items = 0;  ///< arguments that came in chunks
+  int sent = 0;           ///< replies for which the handler of IncomingCall::send() has run
+  std::size_t items = 0;  ///< eligible arguments that have been pulled from Read chunks
   std::string complaint;
   error_code last_send;
   std::function<bool(transport::IncomingCall&)> intercept;  ///< true: the test serves the call

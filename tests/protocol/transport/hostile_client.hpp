@@ -46,7 +46,8 @@ inline SidesOptions two() {
   return options;
 }
 
-/// A hand-made client, connected to a server.
+/// A server of this library, and a raw client `peer` that is connected to it. The test composes the bytes of each
+/// message that the client sends.
 class HostileClient : public testing::Test {
  protected:
   explicit HostileClient(const SidesOptions& options = two(), std::uint32_t inbound_reads = 16)
@@ -70,7 +71,7 @@ class HostileClient : public testing::Test {
       if (decoded(message).option_type == kInit) return decoded(message).xid;
     return last_init;
   }
-  /// Sends `message`; returns all messages that have arrived when no handler is ready any more.
+  /// Sends `message`, and runs handlers until none is ready. Returns text_of() each message that has arrived.
   std::vector<std::string> answers(const Bytes& message) {
     peer.send(message);
     return answers();
@@ -91,8 +92,9 @@ class HostileClient : public testing::Test {
     ASSERT_FALSE(got.empty());
     EXPECT_EQ(got.back(), "message of 9");
   }
-  /// Sends a long call of two segments, and does not answer the server's RDMA Reads. With an `inbound_reads` of 1, the
-  /// second Read waits for the first one, and all later work of the server waits for both.
+  /// Sends a long call whose Position-Zero Read chunk has two segments, and does not answer the server's RDMA Reads. If
+  /// `inbound_reads` of the peer is 1, the server's second Read must wait for the first one, and later work requests of
+  /// the server wait for both Reads.
   void stall() {
     wire::Header header;
     header.xid = 50;

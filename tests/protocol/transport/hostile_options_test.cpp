@@ -22,8 +22,8 @@ Bytes smaller_receives(std::uint32_t size) {
   return option(22, kUpdate, {0xffffff01, 12, 0x72706372, 0x646d6131, size, 0});
 }
 
-/// Returns UPD_XCHAR messages that use the code of smaller_receives() for another characteristic: with another length,
-/// with another name, without a value.
+/// Returns UPD_XCHAR messages with the code of smaller_receives() and a value that is not an offer of smaller receives:
+/// it has another length, begins with another name, or is empty.
 std::vector<Bytes> other_experiments() {
   return {option(22, kUpdate, {0xffffff01, 4, 8192, 0}), option(22, kUpdate, {0xffffff01, 12, 0, 0, 8192, 0}),
           option(22, kUpdate, {0xffffff01, 16, 0x72706372, 0x646d6131, 8192, 0, 0}),
@@ -55,8 +55,9 @@ TEST_F(HostileClient, MalformedOptions) {
   expect_alive();
 }
 
-// [8166-4.2.4-d] [v2-4.2.2-a] In version two a reply is never answered, even if it is an RDMA_NOMSG that matches no
-// reverse call. In version one the header of such an RDMA_NOMSG does not say whether it is a call.
+// [8166-4.2.4-d] [v2-4.2.2-a] A client sends an RDMA_NOMSG that matches no reverse call. In version two, the header
+// says whether the message is a call or a reply, and the server does not answer a reply. In version one, the header
+// does not say this.
 TEST_F(HostileClient, LongRepliesToNoCall) {
   begin();
   EXPECT_EQ(answers(words({8, 2, 8, 1, 1, 0, 0, 1, 1, 20, 100, 0, 0})), std::vector<std::string>{});
@@ -64,8 +65,9 @@ TEST_F(HostileClient, LongRepliesToNoCall) {
   expect_alive();
 }
 
-// [v2-5-a] A client that ignores INIT_XCHAR has only one receive for reverse calls. The server makes no reverse call
-// before the client's next message, which shows that INIT_XCHAR has been received.
+// [v2-5-a] The server has sent INIT_XCHAR, which may occupy the only receive that the client has posted for reverse
+// calls. Therefore the server makes no reverse call until the next message of the client shows that INIT_XCHAR has been
+// received.
 TEST_F(HostileClient, ReverseCallsWaitForTheMessageAfterInit) {
   std::shared_ptr<transport::ReverseRequester> reverse;
   sides.handler.intercept = [&](transport::IncomingCall& call) {
@@ -113,7 +115,8 @@ TEST_F(HostileClient, ManyCharacteristics) {
   expect_alive();
 }
 
-// [xchar-4.1-d] unknown ids are no error. A late INIT_XCHAR is accepted; a second one is an error and changes nothing.
+// [xchar-4.1-d] The server ignores the unknown characteristics in an INIT_XCHAR. It accepts an INIT_XCHAR that comes
+// after the first calls. It answers a second INIT_XCHAR with an error, and continues to serve the client.
 TEST_F(HostileClient, InitTwiceAndLate) {
   begin();
   for (int i = 0; i < 3; ++i) expect_alive();
@@ -157,8 +160,8 @@ TEST_F(HostileClient, OtherExperimentsWithTheSameCode) {
   expect_alive();
 }
 
-// The server answers each request of the client. If the client sends more requests at once than the server has
-// receives, the connection may end instead.
+// A client sends many requests and updates. The server answers each request. But if the client sends more messages at
+// once than the server has posted receives, the connection may end before all requests are answered.
 TEST_F(HostileClient, Floods) {
   begin();
   for (std::uint32_t round = 0; round < 200; ++round) {
@@ -177,7 +180,8 @@ TEST_F(HostileClient, Floods) {
   EXPECT_TRUE(peer.ended() || answered == 200u) << answered;
 }
 
-/// After stall(), the server's answers wait for an RDMA Read that this client does not answer.
+/// A client that permits only one outstanding RDMA Read and, after stall(), does not answer it. The server's answers to
+/// later messages of the client then wait for this Read.
 class HostileClientThatStalls : public HostileClient {
  protected:
   HostileClientThatStalls() : HostileClient(logged(), 1) {}
@@ -189,8 +193,9 @@ class HostileClientThatStalls : public HostileClient {
   static inline std::shared_ptr<LogLines> lines;
 };
 
-// A client that stalls sends requests or invalid updates. Its connection ends when more answers would wait than the
-// server has receives.
+// A client sends requests or invalid updates, and stalls, so that the server's answers wait. The server ends the
+// connection when more answers would wait than the server has receives. A client that obeys its credits cannot have
+// that many messages outstanding.
 TEST_F(HostileClientThatStalls, FloodsOfWhatIsAnswered) {
   for (const Bytes& message : {option(100, kRequest, {0}), option(100, kUpdate, {1, 4, 8192, 2})}) {
     begin();
@@ -327,7 +332,8 @@ class HostileServer : public testing::Test {
   ChangeOutcome outcome;
 };
 
-// [xchar-4.1-e] the server ignores the client's INIT_XCHAR, then refuses it, then sends its own
+// [xchar-4.1-e] The server first ignores the client's INIT_XCHAR, then refuses it by an error, and at last sends an
+// INIT_XCHAR itself. The client makes calls before and after each of these steps.
 TEST_F(HostileServer, WithoutTheExtension) {
   call();
   EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::announced);
@@ -360,8 +366,8 @@ TEST_F(HostileServer, SeesTheCreditsThatTheClientAsksFor) {
   EXPECT_EQ(init.credits, 5u);
 }
 
-// [xchar-3.1-a] the server requests larger receives before the client has announced its own: the client announces the
-// size that it has posted
+// [xchar-3.1-a] The server requests larger receives before the client has sent its INIT_XCHAR. The client must announce
+// the size of the receives that it has posted, and not the requested size.
 TEST_F(HostileServer, ARequestBeforeTheFirstReply) {
   ShapedCall one(sides.client_pool, client->requester(), {});
   client->requester().submit(one);
@@ -387,8 +393,10 @@ TEST_F(HostileServer, OneCreditWithoutTheExtension) {
   EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::negotiating);
 }
 
-// [xchar-4.3-c] the sets of a response overlap, have gaps, or name a change that was not requested. A client that
-// requested a larger size does not use that size. A client that requested a smaller size keeps to it.
+// [xchar-4.3-c] A response must assign each requested change to exactly one of the sets done, rejected and pending. The
+// bad responses of this test assign a change to two sets or to none, name a change that was not requested, or are
+// truncated. After a bad response to a request for larger receives, the client still limits its messages to the old
+// size. After a bad response to a request for smaller receives, it limits them to the smaller size.
 TEST_F(HostileServer, ContradictoryResponses) {
   begin();
   using Sets = std::initializer_list<std::uint32_t>;
@@ -463,7 +471,8 @@ TEST_F(SilentServer, DoesNotBlockRequests) {
     ask(32768);
     await_end(BaseError::deadline_exceeded);
     EXPECT_EQ(client->exchange().characteristics().unanswered, round);
-    // This request waits, because a slow server may have no receive for it.
+    // The client does not send this request before its time limit. The server has not shown yet that it received the
+    // first request, so it may have no free receive for a second one.
     over = false;
     client->exchange().async_request({.receive_buffer_size = 32768}, [this](error_code why, ChangeOutcome of) {
       over = true;
@@ -475,7 +484,8 @@ TEST_F(SilentServer, DoesNotBlockRequests) {
     EXPECT_EQ(client->exchange().characteristics().unanswered, round);
     prove_arrival();
   }
-  // Tries repeatedly, because on a slow machine the limit of 20 ms may pass before the answer arrives.
+  // Repeats the request until the client has received an answer in time. On a slow machine an answer may arrive after
+  // request_timeout, which is 20 ms.
   for (int i = 0; i < 1000 && client->exchange().characteristics().peer.receive_buffer_size != 32768; ++i) {
     peer.send(option(ask(32768), kResponse, {1, 1, 0, 0}, 1));
     EXPECT_TRUE(sides.wait([&] { return over; }));
@@ -495,12 +505,14 @@ TEST_F(SilentServer, MayAnswerLate) {
   EXPECT_EQ(client->exchange().characteristics().refused, 0u);
 }
 
-// A late rejection belongs to the request that timed out, and does not end the next request. It lets the next request
-// be sent, which then receives its own answer.
+// The server rejects a request that has already timed out at the client. The late rejection does not end the second
+// request of the client, but permits the client to send it. The second request then receives its own answer.
 TEST_F(SilentServer, MayRejectLate) {
   begin();
   bool sent = false;
-  // Tries repeatedly, because the next request may time out before it is sent.
+  // In each round a request times out, the client makes a second request, and the server then rejects the first one.
+  // The rejection permits the client to send the second request. On a slow machine the second request may time out
+  // before it is sent. The test then starts another round.
   for (int i = 0; i < 1000 && !sent; ++i) {
     const std::uint32_t xid = ask(32768);
     await_end(BaseError::deadline_exceeded);
@@ -523,8 +535,9 @@ TEST_F(SilentServer, MayRejectLate) {
   EXPECT_EQ(client->exchange().characteristics().refused, 0u);
 }
 
-// [xchar-3.1-d] [xchar-3.2-a] the client relies on nothing that a request without an answer may have changed, even if a
-// later request is rejected
+// [xchar-3.1-d] [xchar-3.2-a] The client requests a smaller Receive Buffer Size and gets no answer. The server may have
+// changed the size. The client therefore limits its Sends to the smaller size, even after the server has rejected a
+// later request.
 TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
   begin();
   EXPECT_TRUE(sends_inline(12000));
@@ -542,8 +555,9 @@ TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
   EXPECT_FALSE(sends_inline(12000)) << "the server may have executed the first request";
 }
 
-// [xchar-3.1-d] a pending request for a smaller size limits Sends until an update clears the request. Without that, the
-// limit ends when one update has announced the smaller size and a later one a larger size.
+// [xchar-3.1-d] While a request for a smaller size is pending, it limits the Sends of the client. The limit ends when
+// an update of the server clears the request. It also ends when the server announces the smaller size and later a
+// larger size, even if no update clears the request.
 TEST_F(HostileServer, PendingUntilCleared) {
   begin();
   const auto update = [this](std::uint32_t size, std::uint32_t cleared) {

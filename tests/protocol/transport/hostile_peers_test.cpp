@@ -74,7 +74,7 @@ class HostilePeers : public testing::Test {
     const bool over = run_until(context, [&] { return call.times_done == 1; });
     EXPECT_FALSE(call.status) << call.status.message();
     EXPECT_EQ(call.complaint, "");
-    if (!over) client.reset();  // `call` must end before it is destroyed
+    if (!over) client.reset();  // ends `call`, which must not be destroyed before it has ended
     return over && !call.status;
   }
 
@@ -104,11 +104,11 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// A peer that leaves RDMA Reads unanswered cannot hold all memory, even before its connection is aborted. Some stays
-// free for other connections, also for those of the same address.
+// A peer that leaves RDMA Reads unanswered cannot hold all memory for long calls, although its connection is not
+// aborted in this test. A part of the memory remains for other connections, even for connections from the same address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
-  options.bulk_budget = 16u << 20;  // long calls have a budget of their own, of 4 MiB
+  options.bulk_budget = 16u << 20;  // the separate budget for long calls is a quarter of this number: 4 MiB
   options.progress_timeout = std::chrono::hours(1);
   start(options);
   RawPeer& peer = connect();
@@ -135,10 +135,11 @@ TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   EXPECT_EQ(server->counters().connections, 5u);
 }
 
-// The connection of a peer that leaves RDMA Reads unanswered is aborted earlier if another connection waits for memory.
+// If a peer leaves RDMA Reads unanswered while another connection waits for the memory that they hold, the server
+// aborts the connection of the peer after pressed_timeout, and not only after progress_timeout.
 TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   transport::ServerOptions options;
-  options.bulk_budget = 16u << 20;  // long calls have a budget of their own, of 4 MiB
+  options.bulk_budget = 16u << 20;  // the separate budget for long calls is a quarter of this number: 4 MiB
   options.progress_timeout = std::chrono::hours(1);
   options.pressed_timeout = std::chrono::milliseconds(50);
   start(options);
@@ -194,8 +195,8 @@ TEST_F(HostilePeers, OthersAreLeftAlone) {
   connect();  // an idle peer
   send_long_calls(connect(), 1, kLong);
   ASSERT_TRUE(run_until(context, [&] { return server->counters().calls == 4; }));
-  ASSERT_TRUE(
-      run_until(context, [&] { return server->counters().bulk_in_use == 0; }));  // the stalled connection was aborted
+  // The server aborts the stalled connection, which releases its bytes of the budget.
+  ASSERT_TRUE(run_until(context, [&] { return server->counters().bulk_in_use == 0; }));
   EXPECT_EQ(server->counters().connections, 2u);
   PayloadBuilder& reply = held->reply();
   for (const std::uint32_t word : {held->xid(), 1u, 1u}) reply.u32(word);

@@ -51,7 +51,7 @@ TEST(Reconnect, PausesGrowWhenAProvenServerIsGone) {
   sides.client.reset();
 }
 
-// An orderly close is not logged as an error.
+// When a connection is closed, each side logs that it ended in an orderly way. Neither logs "Success" as the reason.
 TEST(Reconnect, AnOrderlyEndIsLoggedAsSuch) {
   const auto log = std::make_shared<LogLines>();
   BothSides sides;
@@ -161,7 +161,9 @@ TEST(Subjects, AClientLogsCallsThatItSendsAgain) {
   sides.client->requester().submit(*call);
   ASSERT_TRUE(sides.wait([&] { return held != nullptr; }));
   const std::string xid = " xid=" + xid_text(held->xid()) + ": ";
-  sides.network.drop_connection_after(0);  // the connection ends with the next frame
+  // The next frame breaks its connection. This frame carries the call `next`, which is submitted below. The server has
+  // not answered `call` by then, so the client sends `call` again.
+  sides.network.drop_connection_after(0);
   const auto next = sides.make({});
   sides.client->requester().submit(*next);
   ASSERT_TRUE(sides.wait([&] { return call->times_done == 1 && next->times_done == 1; }));

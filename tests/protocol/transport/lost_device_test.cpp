@@ -14,7 +14,9 @@
 namespace rpcrdma::test {
 namespace {
 
-constexpr int kKeys = 1000;  // more than a test uses on one fabric
+/// The number of memory keys that Side::open() skips for each earlier fabric of the device. A test uses fewer keys on
+/// one fabric.
+constexpr int kKeys = 1000;
 
 /// A lasting fabric on a loopback device.
 struct Side {
@@ -93,7 +95,7 @@ class LostDevice : public testing::TestWithParam<int> {
     };
     submit_all_kinds();
     ASSERT_TRUE(run_until(context_, [&] { return side.present == nullptr; }));
-    submit({.seed = 6, .items = {50}, .results = {5000}});  // waits for the device
+    submit({.seed = 6, .items = {50}, .results = {5000}});  // submitted without the device, completes when it is back
     run_ready(context_);
     side.there = true;
     ASSERT_NO_FATAL_FAILURE(expect_success());

@@ -84,8 +84,8 @@ TEST_F(RequesterTest, LostConnection) {
   EXPECT_EQ(client->requester().counters().reconnects, 1u);
 }
 
-// [8166-4.4.1-c] [8166-8.1.3-c] a cancelled call completes when no peer can access its memory any more; it keeps its
-// credit until the reply arrives
+// [8166-4.4.1-c] [8166-8.1.3-c] A cancelled call completes after its windows have been invalidated, so that the peer
+// can no longer access its memory. The credit of the call is not free until the reply arrives.
 TEST_F(RequesterTest, Cancel) {
   start();
   Shape shape;
@@ -107,7 +107,7 @@ TEST_F(RequesterTest, Cancel) {
   client->requester().cancel(call);  // cancels a call that has completed
   ShapedCall& next = submit();
   EXPECT_TRUE(peer.messages.empty());  // the cancelled call still holds the only credit
-  // The late reply grants one credit: the one that it releases.
+  // The late reply releases the credit of the cancelled call, and again grants one credit. So `next` can be sent.
   wire::Header late = reply_to(message.header, 1);
   send(late, words({call.xid, 1, 1, 9000}));
   EXPECT_EQ(call.times_done, 1);
@@ -137,8 +137,9 @@ TEST_F(RequesterTest, CancelReleasesMemoryBeforeTheReply) {
   EXPECT_EQ(pool.counters().lent, lent);
 }
 
-// On this fabric a window that the peer may still invalidate must not be invalidated locally, so a cancellation ends
-// the connection. The next call makes a new one.
+// The fabric of this test has no late invalidation: a side must not invalidate a window while the peer may still
+// invalidate it. If the client cancels a call with such a window, it therefore ends the connection. The next call makes
+// a new connection.
 TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   capabilities.late_invalidation = false;
@@ -148,7 +149,7 @@ TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   peer.private_data.assign(r.begin(), r.end());
   transport::ClientOptions options;
   options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
-  options.grace = std::chrono::hours(1);  // the cancellation does not wait for this time
+  options.grace = std::chrono::hours(1);  // the cancellation below must end the connection before this time passes
   client = transport::Client::make(*careful, careful_pool, peer.listen(), options, {});
   Shape shape;
   shape.results = {9000};
@@ -265,8 +266,9 @@ TEST_F(RequesterTest, ATransferThatNeverEnds) {
   }
 }
 
-// The server has answered the call but still reads its arguments: the connection ends when the grace period
-// after the deadline of the call is over.
+// The server answers a call although its RDMA Read of the arguments has not ended, and the Read never ends. The client
+// waits for the Read until the grace period after the deadline of the call is over. Then the client ends the
+// connection, and the call completes with the reply.
 TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   transport::ClientOptions options;
   options.silence = std::chrono::hours(1);
@@ -288,8 +290,8 @@ TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle that its own RDMA Read still uses, and the client
-// cancels the call: the call completes when the Response has been sent.
+// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle by its reply while its own RDMA Read still uses this
+// handle. The client cancels the call. The call does not complete until the Read Response has been sent.
 TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);
@@ -333,7 +335,8 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   run_ready(context);
   client->requester().cancel(call);
   shape.seed = 6;
-  for (int i = 0; i < 4; ++i) submit(shape);  // these need memory of the same size
+  // These calls need memory of the same size. They must not get the memory that the server is still reading.
+  for (int i = 0; i < 4; ++i) submit(shape);
   EXPECT_EQ(call.times_done, 0);
   network.resume();
   run_ready(context);
@@ -343,8 +346,8 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// A call times out. If the server has been silent, the other calls are retransmitted on a new connection; otherwise the
-// connection stays.
+// A call times out while another call is in progress. If the server has been silent for ClientOptions::silence, the
+// requester retransmits the other call on a new connection. Otherwise the connection stays.
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {
     transport::ClientOptions options;
@@ -481,7 +484,8 @@ TEST_F(RequesterTest, DestroyingTheClientEndsAllCalls) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// While the client is being destroyed, done() submits a call: it completes later, once, with `cancelled`.
+// done() submits a call while the client is being destroyed. This call completes after the destructor has returned,
+// once, with BaseError::cancelled.
 TEST_F(RequesterTest, SubmittingInsideDoneWhileTheClientIsDestroyed) {
   for (const bool sent : {true, false}) {
     SCOPED_TRACE(sent);
@@ -528,13 +532,15 @@ TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
       client->requester().submit(*others.back());
     };
     if (how == End::cancel_while_waiting)
-      for (int i = 0; i < 2; ++i) another();  // these hold the credits
+      for (int i = 0; i < 2; ++i) another();  // these two calls use both credits, so that `call` waits for one
     client->requester().submit(call);
     while (others.size() < 4) another();
     wire::Header header;
     while (how != End::cancel_while_waiting && header.xid != call.xid) header = next_call().header;
     if (how == End::reply || how == End::reply_after_invalidation) answer(header, 2);
-    if (how == End::loss) {  // the unfinished Read delays the call until the connection is lost
+    if (how == End::loss) {
+      // Stops the server's RDMA Read of the argument halfway. The call that is cancelled below cannot end while the
+      // Read is in progress, so the client aborts the connection after options.grace. The call then ends.
       network.pause(fabric::LoopbackPause::half_placed);
       Bytes data;
       peer.read(header.chunks.reads.at(0).target, data);

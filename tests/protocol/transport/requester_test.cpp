@@ -158,7 +158,8 @@ TEST_F(RequesterTest, NothingStaysExposed) {
   }
 }
 
-// [8166-3.3.1-a] [8166-3.3.1-b] [8166-3.3.1-c] [8166-3.3.3-a] [8166-3.3.1-d] [8166-8.1.4-b]
+// [8166-3.3.1-a] [8166-3.3.1-b] [8166-3.3.1-c] [8166-3.3.3-a] [8166-3.3.1-d] [8166-8.1.4-b] The requester sends calls
+// only up to the last credit grant. A grant of 0 counts as 1. A grant above the requested number counts as that number.
 TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   transport::ClientOptions options;
   options.connection.credits = 6;
@@ -183,7 +184,7 @@ TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   expect_open(2);
   answer_one(0);  // counts as 1
   expect_open(1);
-  answer_one(100);  // never more than requested
+  answer_one(100);  // counts as 6, the number that the client requests
   expect_open(6);
   peer.abort();
   open.clear();
@@ -306,8 +307,8 @@ TEST_F(RequesterTest, NoRemoteInvalidationOfRegistrations) {
   }
 }
 
-// [8797-4.1-d] the peer invalidates any one of the handles: each handle is invalidated once, and all of them before
-// done()
+// [8797-4.1-d] The call exposes three handles. The reply invalidates none or one of them by Send with Invalidate. The
+// requester invalidates the other handles itself, and no window is bound any more when done() runs.
 TEST_F(RequesterTest, RemoteInvalidationOfAnyHandle) {
   start();
   Shape shape;

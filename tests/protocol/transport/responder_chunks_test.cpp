@@ -20,7 +20,8 @@ TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   expect_alive();
 }
 
-// Read chunks that overlap or lie outside the message; [8267-6.4.2-b] too many segments
+// The responder answers with ERR_CHUNK if Read chunks overlap, have a position that is not permitted, or
+// [8267-6.4.2-b] exceed its limits.
 TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   transport::ServerOptions options;
   options.max_chunk = 100000;
@@ -29,14 +30,14 @@ TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   const Bytes payload = small_call(kXid);
   const std::vector<std::vector<wire::ReadSegment>> lists = {
       {{0, {1, 100, 0}}},                                    // position 0 in an RDMA_MSG
-      {{4, {1, 100, 0}}},                                    // before the message type ends
+      {{4, {1, 100, 0}}},                                    // at the position of the RPC message type
       {{28, {1, 100, 0}}},                                   // beyond the end
       {{16, {1, 5, 0}}, {20, {2, 4, 0}}},                    // overlaps the first
       {{16, {1, 8, 0}}, {12, {2, 8, 0}}},                    // not ascending, and overlapping
       {{16, {1, 60000, 0}}, {16, {1, 60000, 0}}},            // too long together [8166-8.1.4-a]
       {{16, {1, 0xffffffff, 0}}, {16, {1, 0xffffffff, 0}}},  // sum beyond 32 bits
       {{0xfffffffc, {1, 8, 0}}},                             // extends beyond 32 bits
-      {{16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}},  // more than four
+      {{16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}, {16, {1, 4, 0}}},  // more than max_segments
   };
   for (const auto& list : lists) {
     auto call = header(kXid);
@@ -150,7 +151,8 @@ TEST_F(ResponderTest, ReplyTooLong) {
   expect_alive();
 }
 
-// [8166-3.5.3-d] [8166-3.5.3-f] [8166-4.3.3-c]
+// [8166-3.5.3-d] [8166-3.5.3-f] [8166-4.3.3-c] The Reply chunk has two segments. The responder fills the first segment
+// and writes the remaining bytes to the second one. It returns the chunk with the number of bytes in each segment.
 TEST_F(ResponderTest, ReplyChunkOfSeveralSegments) {
   start();
   auto memory = peer.expose(9000, fabric::Access::remote_write);
@@ -200,7 +202,8 @@ TEST_F(ResponderTest, UnreadableChunkIsRefusedTheSecondTime) {
   connect();
   expect_err_chunk(exchange(call, payload));
   expect_alive();
-  // The server has answered that retransmission and forgotten the call, so the call ends the connection again.
+  // The server remembers a faulty call only until it has refused one retransmission of the call. The second
+  // retransmission is treated as a new call: the server tries to read the chunk, and the connection ends.
   EXPECT_EQ(exchange(call, payload).octets, Bytes());
   EXPECT_TRUE(peer.ended());
 }
@@ -297,7 +300,8 @@ TEST_F(ResponderTest, SixteenSegmentsInEachChunk) {
       out.push_back({all.handle, i + 1 < kPieces ? kPiece : length - i * kPiece, all.offset + i * kPiece});
     return out;
   };
-  // One argument and one result of kAll bytes each; call and reply also have a body.
+  // A call of the protocol in exchange.hpp, with one argument and one result of kAll bytes each. The call without the
+  // argument and the reply without the result also have kAll bytes, because bodies fill them.
   Bytes stream = words({kXid, 0, 7, kAll - 16, 1, kAll, 1, kAll});
   stream.resize(kAll);
   fill_pattern(MutableOctets(stream).subspan(32), 7);

@@ -16,7 +16,8 @@ TEST_F(ResponderTest, ShortMessages) {
   expect_alive();
 }
 
-// The server compares the length that the fabric reports with the size of the receive.
+// The server's fabric reports a message as longer than the receive that holds it. The server detects this, because it
+// compares the length with the size of the receive, and ends the connection.
 TEST_F(ResponderTest, ALengthBeyondTheReceive) {
   start();
   server_fabric->overstate_next_message(4096);
@@ -38,7 +39,8 @@ TEST_F(ResponderTest, OtherVersions) {
   expect_alive();
 }
 
-// [8166-4.5-b] [8166-4.5.2-a] [8166-4.6.1-b] [8166-4.2.4-a] [8166-4.2.1-a]
+// [8166-4.5-b] [8166-4.5.2-a] [8166-4.6.1-b] [8166-4.2.4-a] [8166-4.2.1-a] The responder answers each of these invalid
+// messages with ERR_CHUNK. It delivers no call, and the connection stays usable.
 TEST_F(ResponderTest, BrokenHeaders) {
   start();
   const char* broken[] = {
@@ -104,7 +106,7 @@ TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
   reverse.reset();
 }
 
-// [8166-4.5.4-b] a reply, or an RDMA_ERROR, that cannot be sent ends the connection
+// [8166-4.5.4-b] the server ends the connection if it cannot send a reply or an RDMA_ERROR
 TEST_F(ResponderTest, RepliesThatCannotBeSent) {
   start();
   auto bad = header(kXid, wire::Procedure::nomsg);

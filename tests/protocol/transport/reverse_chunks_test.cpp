@@ -87,24 +87,28 @@ TEST_F(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
   EXPECT_FALSE(call->status);
 }
 
-// [8166-4.2.4-d] [v2-4.2.2-a] in version two the header tells a long call from a long reply: the call is answered with
-// an error, the reply is not answered
+// [8166-4.2.4-d] [v2-4.2.2-a] In version two, the header states whether a message is a call or a reply, even if the
+// payload is in a chunk. The client answers a faulty long call with an error. It does not answer a faulty long reply.
 TEST_F(ReverseCalls, LongMessagesOfVersionTwo) {
   version = transport::VersionChoice::two;
   start();
   for (const std::uint32_t direction : {1u, 0u}) {
     peer.messages.clear();
     peer.send(
-        words({8, 2, 8, 1, direction, 0, 1, 1, 20, 100, 0, 0, 0, 0}));  // a Write chunk cannot hold a long message
+        // An RDMA_NOMSG whose only chunk is a Write chunk. No chunk can hold its message: a long call needs a
+        // Position-Zero Read chunk, and a long reply needs a Reply chunk.
+        words({8, 2, 8, 1, direction, 0, 1, 1, 20, 100, 0, 0, 0, 0}));
     run_ready(context);
     ASSERT_EQ(peer.messages.size(), 1u);
-    // After the first reply of the server, which is not answered, the client sends its characteristics.
+    // The client answers the call with RDMA2_ERR_BAD_HEADER. It does not answer the reply. As the reply is the first
+    // one from the server, the client then sends INIT_XCHAR.
     EXPECT_EQ(text_of(peer.messages[0]).substr(0, 8), direction == 1 ? "option 1" : "error 2 ");
   }
 }
 
-// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] the errors are the same as in the forward direction; [8166-4.5-c] a
-// message that may be a reply to the outstanding call receives no answer
+// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] The client answers a reverse call that it cannot decode with the same
+// RDMA_ERROR as a server does for a forward call. [8166-4.5-c] If the message has the XID of the client's outstanding
+// call, it may be the reply to that call, and the client does not answer it.
 TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   start();
   const struct {
@@ -169,7 +173,8 @@ TEST_F(ReverseCalls, KeepTheClientConnected) {
   EXPECT_EQ(peer.connections(), 4);
 }
 
-// The server sends more reverse calls than granted: when the receives are used up, the connection ends.
+// The server sends more reverse calls than the client has granted credits for. The connection ends when a call arrives
+// and the client has no receive left.
 TEST_F(ReverseCalls, BeyondTheGrantEndTheConnection) {
   start();
   std::vector<transport::IncomingCall*> held;
@@ -197,7 +202,8 @@ TEST_F(ReverseCalls, BeyondTheGrantEndTheConnection) {
 TEST_F(ReverseCalls, AreASignOfLife) {
   silence = std::chrono::seconds(2);
   start();
-  exchange(forward.header, words({call->xid, 1, 1}));  // grants several credits
+  // The reply completes `call` and grants several credits, so that the calls `waiting` and `late` can both be sent.
+  exchange(forward.header, words({call->xid, 1, 1}));
   ASSERT_FALSE(call->status);
   const auto waiting = std::make_unique<ShapedCall>(pool, client->requester(), Shape());
   client->requester().submit(*waiting);

@@ -40,7 +40,7 @@ class Reverse : public testing::Test {
   }
   void TearDown() override {
     reverse.reset();
-    sides.reset();  // the service is destroyed after the client
+    sides.reset();  // destroys the client before `service`, which must outlive it
   }
 
   ShapedHandler client_handler;
@@ -182,8 +182,9 @@ TEST_F(Reverse, CreditsOfTheirOwn) {
   for (const auto& call : calls) EXPECT_EQ(call->complaint, "");
 }
 
-// [8167-4.3.1-a] [8167-4.3.1-b] the next connection has receives for both directions before a message arrives: a
-// reverse call arrives, directly followed by the reply to the retransmitted call
+// [8167-4.3.1-a] [8167-4.3.1-b] The client loses its connection, connects again and retransmits its call. The server
+// sends a reverse call, and directly after it the reply to the retransmitted call. Both messages find a receive: the
+// client has posted receives for both directions before the first message arrives.
 TEST_F(Reverse, OnTheNextConnection) {
   SidesOptions options;
   options.client.connection.credits = 1;
@@ -292,7 +293,8 @@ TEST_F(Reverse, CallsThatAreRepeatedWhenTheConnectionIsLostFail) {
   EXPECT_TRUE(reverse->connected());
   sides->server.reset();
   EXPECT_FALSE(reverse->connected());
-  EXPECT_EQ(call->times_done, 1);  // done() submits it again; it completes later
+  // done() has run once and has submitted the call again. The repeated call completes only when the io_context runs.
+  EXPECT_EQ(call->times_done, 1);
   ASSERT_TRUE(sides->wait([&] { return call->times_done == 4; }));
   EXPECT_EQ(call->status, TransportError::connection_lost);
   held.release();
@@ -375,8 +377,8 @@ TEST_F(Reverse, CreditsThatAreNeverReturnedEndTheConnection) {
   run_ready(sides->context);
 }
 
-// A client has not answered a cancelled call yet. When another call times out, the connection is kept: 10 s have not
-// passed since the cancellation.
+// A client has not answered a cancelled call yet, so the call still holds its credit. When another call times out, the
+// server does not end the connection: cancelled calls may hold all credits for 10 s.
 TEST_F(Reverse, CreditsOfCancelledCallsAreWaitedFor) {
   start();
   reverse->allow();

@@ -41,7 +41,8 @@ TEST(Server, LimitsConnections) {
   }
 }
 
-// A server closes while it looks for an idle connection that could give way to a new one.
+// A server at its limit of connections is closed while it searches for an idle connection to evict for a new one. The
+// number of steps after which the server is in this state is not known, so the test tries one number after another.
 TEST(Server, LogsThatAConnectionIsRejectedForItsShutdown) {
   bool rejected = false;
   for (int steps = 0; steps < 100 && !rejected; ++steps) {
@@ -124,14 +125,15 @@ TEST(Server, ConnectionsForReverseCallsDoNotGiveWay) {
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().refused >= 5; }));
   EXPECT_TRUE(sides.client->connected());
   EXPECT_EQ(refused.times_done, 0);
-  // Without a reference to the reverse requester, no reverse call is possible.
+  // Without a reference to the reverse requester, no reverse call is possible. The server may now evict the connection.
   reverse.reset();
   ASSERT_TRUE(sides.wait([&] { return refused.times_done != 0; }));
   EXPECT_FALSE(refused.status) << refused.status.message();
   other.reset();
 }
 
-// [8166-3.3.1-d] while calls wait for memory, grants are smaller; every call is served in the end
+// [8166-3.3.1-d] While calls wait for bytes of the bulk budget, the server grants fewer credits than the client
+// requests. Nevertheless, the server serves every call.
 TEST(Server, BulkBudget) {
   SidesOptions options;
   options.server.bulk_budget = 100000;
@@ -167,7 +169,8 @@ TEST(Server, BulkBudget) {
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
 }
 
-// Each of many clients requests 1024 credits: the server's receives leave bulk data its share of the memory.
+// Many clients connect, and each of them requests 1024 credits. The server reduces its credit grants, so that its
+// receives use only a part of the pool. Enough memory remains for the bulk data and the long call of the last client.
 TEST(Server, ReceivesTakeTheirPartOfThePool) {
   SidesOptions options;
   options.server.connection.credits = 1024;
@@ -193,7 +196,8 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
     connect();
     run({});
-    run({});  // one more call does not raise the grant
+    // Makes a second call, because the checks below must also hold if the reply to it changes the grant.
+    run({});
     const std::uint32_t now = clients.back()->requester().counters().granted;
     EXPECT_LE(now, granted);
     EXPECT_GE(now, 4u);
@@ -327,7 +331,8 @@ TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {
   EXPECT_FALSE(told);
   ASSERT_TRUE(sides.wait([&] { return closed && told; }));
   EXPECT_EQ(sent, transport::TransportError::connection_lost);
-  sides.client.reset();  // `call` must end before it is destroyed
+  // `call` may not have ended yet. Destroying the client ends it, which must happen before `call` is destroyed.
+  sides.client.reset();
 }
 
 TEST(Server, DestroyedWithCallsInProgress) {

@@ -51,7 +51,8 @@ std::vector<std::string> trace_of_call(BothSides& sides, const Shape& shape = {}
 
 using Trace = std::vector<std::string>;
 
-// [v2-5.1-a] the header is one word longer than that of version one
+// [v2-5.1-a] If both sides support version two, the first call already has this version. A header of version two is 4
+// bytes longer than one of version one.
 TEST(Version, TwoWhereBothSidesSupportIt) {
   for (const VersionChoice server : {VersionChoice::automatic, VersionChoice::two}) {
     BothSides sides(versions(VersionChoice::automatic, server));
@@ -73,7 +74,8 @@ TEST(Version, EveryFormOfCall) {
   for (const VersionChoice client : {VersionChoice::two, VersionChoice::automatic})
     for (const VersionChoice server : {VersionChoice::automatic, VersionChoice::one}) {
       if (client == VersionChoice::two && server == VersionChoice::one) continue;
-      // Makes each form of call as the first call of a connection, which is the offer, and as a later call.
+      // Makes each form of call twice on a connection, because the first call of a connection differs from later ones:
+      // an `automatic` client offers version two with it.
       for (const Shape& shape : shapes) {
         BothSides sides(versions(client, server));
         expect_completed(sides, shape);
@@ -92,8 +94,9 @@ TEST(Version, FallsBackOnTheSameConnection) {
   EXPECT_EQ(sides.handler.calls, 2);
 }
 
-// [v2-5-a] [v2-5-b] the offer is a single call of at most 1024 bytes; its exposed memory is invalidated before the call
-// is sent again
+// [v2-5-a] [v2-5-b] The client offers version two with one call, in a message of at most 1024 bytes, and sends no other
+// call before the answer. When the server has refused version two, the client invalidates the memory that this call
+// exposes, and then sends the call again.
 TEST(Version, TheOfferIsShortAndAlone) {
   BothSides sides(versions(VersionChoice::automatic, VersionChoice::one));
   Shape shape;
@@ -170,8 +173,8 @@ TEST(Version, LostOffer) {
   EXPECT_EQ(trace.back(), "server send 40");
 }
 
-// In each round the connection is lost one frame later, in some rounds during the negotiation: each call succeeds, and
-// nothing leaks.
+// In each round the connection breaks one frame later than in the previous round, so that in some rounds it breaks
+// during the negotiation of the version. Each call succeeds nevertheless, and no window or pool memory leaks.
 TEST(Version, ConnectionsThatBreakAtEveryFrame) {
   std::vector<Shape> shapes(3);
   shapes[1].items = {9001};

@@ -112,7 +112,8 @@ TEST_P(FrameVector, DamagedFramesDeliverNothing) {
     Collector collector(true, false);
     collector.feed(damaged, damaged.size());
     EXPECT_TRUE(collector.segments.empty()) << at;
-    // The length field gives the end of the frame, so damage after that field must be detected.
+    // A damaged length field (bytes 0 and 1) can make the receiver wait for more bytes. Damage after this field leaves
+    // the end of the frame in its place, so the CRC must reveal it.
     EXPECT_TRUE(at < 2 || collector.error == terminate::kCrc) << at;
   }
 }
@@ -150,7 +151,8 @@ TEST(FrameVectors, OneStream) {
   }
 }
 
-// [5040-4.1-a] [5040-4.1-b] [5040-4.1-d]
+// [5040-4.1-a] [5040-4.1-b] [5040-4.1-d] the headers of a Send, a Send with Invalidate, an RDMA Write and an RDMA Read
+// Response are decoded correctly
 TEST(RdmapVectors, Headers) {
   const DdpHeader send = only_segment(vector_of("getattr_call")).header;
   EXPECT_EQ(send.opcode, static_cast<std::uint8_t>(Opcode::send));
@@ -242,7 +244,7 @@ TEST(MarkerVectors, FramesWithMarkers) {
   writer.start(true, true);
   const Bytes first = write_frame(writer, header, payload);
   EXPECT_EQ(test::to_hex(first), test::to_hex(vectors.at("first_fpdu")));
-  // Fills the stream up to byte 0x1ec.
+  // The RFC prints a second frame that begins at position 0x1ec of the stream. `filler` fills the stream up to there.
   const Bytes filler = write_frame(writer, header, Bytes(0x1ec - first.size() - 2 - kUntaggedHeaderSize - 4));
   ASSERT_EQ(first.size() + filler.size(), 0x1ecu);
   header.msn = 2;

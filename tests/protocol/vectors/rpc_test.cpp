@@ -191,8 +191,8 @@ TEST(RpcVectors, ReadCallWithWriteChunk) {
   });
 }
 
-// [8166-3.4.6.2-c] [8166-3.4.4.3-a] the bytes of the result are in the Write chunk; its count word and the rest of
-// the union are in the stream
+// [8166-3.4.6.2-c] [8166-3.4.4.3-a] The Write chunk has only the bytes of the member `data` of READ3resok. The Payload
+// stream has the rest of the union READ3res, including the length of `data`.
 TEST(RpcVectors, ReadReplyWithWriteChunk) {
   Message message("read_reply_writechunk");
   Bytes data = bytes_of("abcdefg");

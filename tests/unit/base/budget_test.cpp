@@ -98,8 +98,9 @@ TEST_F(BudgetTest, AloneInHavingBytesAConnectionMayHaveAll) {
   EXPECT_FALSE(shares.back().is_awaited());
 }
 
-// A connection that holds bytes is in the way if the budget is short, or if another connection of its peer address
-// waits and holds nothing. Its own waiting requests do not count.
+// is_awaited() tells whether other connections need the bytes that a connection holds. This is so if the budget is
+// short, or if another connection of the same peer address waits for bytes and holds none. It is not so if only the
+// connection itself waits for more bytes.
 TEST_F(BudgetTest, TellsWhetherAConnectionIsInTheWay) {
   BudgetShare& greedy = connect(a);
   grab(greedy, 40, 1);
@@ -123,14 +124,16 @@ TEST_F(BudgetTest, PeersAndTheirConnectionsTakeTurns) {
   holder.release(100);
   EXPECT_EQ(crowd[0].granted, 100u);
   shares[1].release(100);
-  EXPECT_EQ(one.granted, 100u);  // the addresses take turns: `b` is served before the next two connections of `a`
+  EXPECT_EQ(one.granted, 100u);  // addresses take turns: `b` is served, although two connections of `a` waited first
   shares.back().release(100);
   EXPECT_EQ(crowd[1].granted, 100u);
   crowd.clear();
   EXPECT_FALSE(budget.has_waiters());
 }
 
-// The bytes of a lost connection's calls count against the budget, but no longer against the share of the connection.
+// move_to() moves bytes from one share to another. They still count against the budget, but no longer against the first
+// share, so that a request which waits in the first share is granted. A server does this with the bytes of calls whose
+// connection is lost.
 TEST_F(BudgetTest, MovedBytes) {
   BudgetShare &share = connect(a), &lost = connect(b);
   Waiter first, second;

@@ -36,7 +36,8 @@ TEST(WeakGuard, HandlersDoNothingAfterTheObject) {
   EXPECT_EQ(ran, 0);
 }
 
-// The destructor of the io_context destroys the handler after the object is gone.
+// A posted handler that never runs is destroyed by the destructor of the io_context. The handler does not access the
+// object, which no longer exists at that time.
 TEST(WeakGuard, HandlersThatNeverRun) {
   std::optional<Guarded> object(std::in_place);
   boost::asio::io_context context;

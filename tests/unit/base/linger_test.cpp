@@ -29,7 +29,8 @@ class LingerTest : public testing::Test {
     context.restart();
     while (!done) ASSERT_NE(runner.run_one(), 0u);
   }
-  /// Runs `count` handlers of a connection, each of which waits once; returns how many of them polled for a message.
+  /// Imitates `count` handlers of one connection, each of which calls Linger::wait() once. `found` says whether a poll
+  /// finds a message. Returns how many of the handlers polled.
   static int handlers(Linger& linger, int count, bool found = true) {
     int looked = 0;
     for (int i = 0; i < count; ++i) {

@@ -123,7 +123,8 @@ TEST(LogLimitTest, OnePeerDoesNotSuppressTheLinesAboutOthers) {
   EXPECT_EQ(limit.admit(now + LogLimit::kPeriod, 3), LogLimit::kMost + 2u);
 }
 
-// A line counts against the limit of the peer that its subject names.
+// A line counts against the limit of the group to which the peer in its subject belongs. The group depends on the
+// address of the peer, not on its port.
 TEST(LogLimitTest, LinesAreCountedByThePeerOfTheirSubject) {
   const auto lines = std::make_shared<test::LogLines>();
   const Log log(lines);

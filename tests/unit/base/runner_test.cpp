@@ -113,7 +113,8 @@ TEST(Runner, YieldsFirstWhereThatBringsWork) {
   both.join();
   EXPECT_TRUE(runner.yields_first());
   EXPECT_GE(turns, 8);
-  // The runner runs ready handlers without a yield, and then learns that it need not yield first.
+  // While yields_first() holds, some calls of run_one() still begin with a poll. Here such a poll finds a handler that
+  // is ready. The runner then no longer yields first.
   int done = 0;
   for (int i = 0; i < 100; ++i) boost::asio::post(here, [&] { ++done; });
   while (done < 100) ASSERT_NE(runner.run_one(), 0u);

@@ -261,7 +261,8 @@ TEST_F(CaptureTest, DiskThatNeverAnswersDoesNotDelayTheEnd) {
   EXPECT_FALSE(capture_->running());
 }
 
-// While kMostEnded ended connections wait for the disk, new ones are not recorded: each counts as one dropped frame.
+// A disk that does not answer delays the removal of connections that have ended. When kMostEnded ended connections have
+// not been removed, the capture does not record a new connection, and counts one dropped frame for it.
 TEST_F(CaptureTest, ReconnectsFillNoMemoryWhileTheDiskDoesNotAnswer) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   const Fd reader(::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -279,7 +280,9 @@ TEST_F(CaptureTest, ReconnectsFillNoMemoryWhileTheDiskDoesNotAnswer) {
     EXPECT_TRUE(test::run_until(context_, [this] { return client_->established() && server_ != nullptr; }));
     return capture_->counts().dropped - before;
   };
-  while (reconnect() < 2) continue;  // then the ring has room for neither the end of a connection nor the next setup
+  // Reconnects until the ring has room neither for the record of the end of the old connection nor for the record of
+  // the opening of the new one. reconnect() then counts two dropped frames.
+  while (reconnect() < 2) continue;
   for (std::size_t i = 0; i < kMostEnded; ++i) reconnect();
   EXPECT_EQ(reconnect(), 1u);
   EXPECT_EQ(reconnect(), 1u);

@@ -36,7 +36,8 @@ TEST_F(ReplyPlanTest, Inline) {
   EXPECT_EQ(plan(memory.message(1000, {})), TransportError::reply_too_long);
 }
 
-// [8166-3.4.6-b] [8166-3.4.6-c] [8166-4.3.2-a] [8166-3.4.6.2-c]
+// [8166-3.4.6-b] [8166-3.4.6-c] [8166-4.3.2-a] [8166-3.4.6.2-c] The reply repeats the segments of a Write chunk. The
+// item fills the segments in order. Each returned length is the number of the item's bytes in the segment.
 TEST_F(ReplyPlanTest, SegmentsAreFilledInOrder) {
   offer({100, 0, 50, 70});
   ASSERT_FALSE(plan(memory.message(40, {123}, 8)));

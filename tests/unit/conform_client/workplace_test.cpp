@@ -100,8 +100,8 @@ TEST_F(ProcessTest, Signals) {
 
 TEST_F(ProcessTest, WhatCannotBeStarted) { EXPECT_THROW(run({"/no/such/program"}), std::system_error); }
 
-/// The shell's children are the writers of the FIFO: when all of them have ended, a read of the FIFO returns end of
-/// file.
+/// Only the child process of the shell holds the FIFO open for writing. The destructor of Process kills the shell and
+/// this child. A read of the FIFO then returns end of file. If the child survived, the read would block.
 TEST_F(ProcessTest, TheProcessGroupIsKilled) {
   const fs::path fifo = place.local() / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);

@@ -15,8 +15,9 @@ using enum ExchangeEvent;
 constexpr std::array kAllPhases{off, negotiating, heard, announced, active, refused};
 constexpr std::array kAllEvents{announce, init, request, response, update, refusal};
 
-// Walks the table of transitions; an event that is not in the table leaves the phase as it is. [xchar-4-b] a side
-// refuses either all requests, responses and updates, or none of them; [xchar-4-c] the same holds for INIT_XCHAR
+// Checks transition() for every phase and event. `taken` lists the events that are taken, with the next phase. Any
+// other event leaves the phase as it is. [xchar-4-b] [xchar-4-c] In the phase `off`, a side refuses all four messages
+// of the extension. In the other phases, it refuses none of them.
 TEST(Exchange, EveryTransition) {
   const std::map<std::pair<ExchangePhase, ExchangeEvent>, ExchangePhase> taken{
       {{negotiating, announce}, announced},

@@ -78,7 +78,7 @@ TEST(SendUnits, DroppedWaitersAreNotServed) {
   all.release();
   queue.serve();
   EXPECT_TRUE(log.empty());
-  queue.wait(waiter, 1);  // refused: the connection has ended
+  queue.wait(waiter, 1);  // does not queue the waiter, because drop_waiters() has been called
   EXPECT_FALSE(queue.has_waiters());
 }
 

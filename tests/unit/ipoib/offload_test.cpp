@@ -284,8 +284,9 @@ TEST(IpoibOffload, JoinablePrefixes) {
   }
 }
 
-// Nothing is joined to a segment that has PSH or is shorter than the segments before it. A segment longer than the ones
-// before it is not joined. At most 64 segments and 65,535 bytes are joined.
+// A segment that has PSH, or is shorter than the segments before it, can only be the last one of a joined packet. A
+// segment that is longer than the segments before it is not joined to them. A joined packet has at most 64 segments and
+// at most 65,535 bytes.
 TEST(IpoibOffload, JoinLimits) {
   const auto segment = [](std::size_t payload, std::uint32_t sequence, bool push = false) {
     Bytes out = packet_of(true, payload, 0, sequence);

@@ -68,7 +68,8 @@ TEST(IpoibPacket, Parse) {
   }
 }
 
-// [4755-2.1-a] [4755-7-b]
+// [4755-2.1-a] [4755-7-b] parse_ip() reports a packet as multicast if its destination is an IPv4 multicast address, the
+// IPv4 broadcast address, or an IPv6 multicast address.
 TEST(IpoibPacket, Multicast) {
   Bytes group = packet4(20);
   group[16] = std::byte{0xe0};
@@ -170,8 +171,8 @@ TEST(IpoibNeighbours, LongestPrefix) {
   EXPECT_EQ(table.size(), 5u);
 }
 
-// A host's learnt addresses are counted; an address that moves to another host, is replaced or is forgotten no longer
-// counts.
+// The table counts the addresses that it has learnt at each host. An address stops counting for its host if it moves to
+// another host, if an address added by add() replaces it, or if forget() removes it.
 TEST(IpoibNeighbours, Learnt) {
   std::byte memory[2];
   Peer& one = reinterpret_cast<Peer&>(memory[0]);

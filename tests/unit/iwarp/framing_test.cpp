@@ -151,7 +151,7 @@ TEST(Framing, MarkerBetweenPadAndCrc) {
   EXPECT_EQ(kept.whole(), 1u);
 }
 
-// [5044-8-e] [5044-8-a] [5044-5.2-b]
+// [5044-8-e] [5044-8-a] [5044-5.2-b] a marker that does not point to the start of its FPDU is an error
 TEST(Framing, MarkersThatPointElsewhere) {
   Bytes stream = test::load_vectors("marker.hex").at("first_fpdu");
   stream[3] = std::byte{4};
@@ -214,7 +214,9 @@ TEST_P(FramingWays, RoundTrip) {
   }
 }
 
-// [5044-4.4-i] [5044-4.4-d] [5044-8-c] each byte of a frame is corrupted once, except those of the first marker
+// [5044-4.4-i] [5044-4.4-d] [5044-8-c] A reader gets a frame with one corrupted byte, and then the intact frame. With
+// CRCs, it delivers neither of them. Without CRCs, it ignores the bytes of the CRC and delivers both frames if only
+// these are corrupted. Each byte of the frame is corrupted in turn, except the bytes of the first marker.
 TEST_P(FramingWays, SpoiltOctets) {
   const Bytes good = frame(GetParam().crc, GetParam().markers, 1);
   for (std::size_t at = GetParam().markers ? 4 : 0; at < good.size(); ++at) {

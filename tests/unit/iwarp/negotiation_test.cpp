@@ -23,7 +23,7 @@ StartupFrame request(std::uint16_t inbound, std::uint16_t outbound) {
 struct Depths {
   std::uint16_t their_inbound, their_outbound, our_inbound, our_outbound;  // the depths that each side requests
   std::uint16_t reply_inbound, reply_outbound;
-  std::uint32_t inbound, outbound;  // the results on our side
+  std::uint32_t inbound, outbound;  // the depths of our side after the negotiation
 };
 class ResponderDepths : public testing::TestWithParam<Depths> {};
 
@@ -117,7 +117,8 @@ TEST(Negotiation, MarkersPerDirection) {
   }
 }
 
-// [6581-10-b] [6581-10-c] [6581-6-c] [6581-6-b]
+// [6581-10-b] [6581-10-c] [6581-6-c] [6581-6-b] An initiator that wants no enhanced features sends a Request of
+// revision 1. The Reply to it is also of revision 1, and has no enhanced data.
 TEST(Negotiation, RevisionOne) {
   SetupWishes initiator = wishes(4, 4);
   initiator.enhanced = false;

@@ -16,8 +16,8 @@ int tcp_option(Socket& socket, int option) {
   return value;
 }
 
-// The time to answer the six probes is about the idle time before the first probe, but at least one second for each
-// probe.
+// TCP sends the first of six keepalive probes after the idle time. The interval between two probes is a sixth of the
+// idle time, but at least one second.
 TEST(PreparedSocket, AsksASilentPeer) {
   boost::asio::io_context context;
   for (const auto& [keepalive, interval] : {std::pair{60, 10}, std::pair{6, 1}, std::pair{1, 1}}) {

@@ -67,7 +67,8 @@ TEST(Fpdu, MulpduFromTheSegmentSize) {
   EXPECT_EQ(mulpdu_for(9000, true), 8922u);
 }
 
-// [5044-3-d] [5044-4.5-c] [5044-3-e]
+// [5044-3-d] [5044-4.5-c] [5044-3-e] The MULPDU is at least 128 and at most 64768 bytes, whatever the EMSS of TCP and
+// the wish of the user are.
 TEST(Fpdu, MulpduStaysWithinItsRange) {
   EXPECT_EQ(mulpdu_for(100, false), 128u);
   EXPECT_EQ(mulpdu_for(0, true), 128u);
@@ -76,7 +77,8 @@ TEST(Fpdu, MulpduStaysWithinItsRange) {
   EXPECT_EQ(clamp_mulpdu(1u << 30), 64768u);
 }
 
-// [5044-4.2-a] [5044-4.2-b] [5044-4.3-b]
+// [5044-4.2-a] [5044-4.2-b] The decoder ignores the reserved bits of a marker and the two low bits of its pointer.
+// [5044-4.3-b] Markers are 512 bytes apart in the stream.
 TEST(Markers, Codec) {
   EXPECT_EQ(to_hex(encode_marker(0x14)), "00000014");
   EXPECT_EQ(decode_marker(encode_marker(0xfffc)), 0xfffcu);
@@ -101,8 +103,8 @@ Bytes ulpdu_of(const Bytes& frame) {
   return {frame.begin() + 2, frame.begin() + 2 + static_cast<std::ptrdiff_t>(size)};
 }
 
-// [5044-4.1-a] [5041-4.2-a] [5041-4.3-a] [5040-4.1-a] each header encodes to the same bytes; each prefix of it is
-// refused
+// [5044-4.1-a] [5041-4.2-a] [5041-4.3-a] [5040-4.1-a] a header that is decoded and encoded again has the same bytes; a
+// truncated header is not decoded
 TEST_P(FpduVector, DdpHeader) {
   const Bytes ulpdu = ulpdu_of(test::load_vectors("stack.hex").at(GetParam()));
   Reader in(ulpdu);
@@ -157,7 +159,8 @@ struct TerminateVector {
 };
 class TerminateVectors : public testing::TestWithParam<TerminateVector> {};
 
-// [5040-4.8-a] [5040-4.8-c]
+// [5040-4.8-a] [5040-4.8-c] A Terminate that is decoded and encoded again has the same bytes. A truncated Terminate is
+// decoded if its first four bytes have arrived.
 TEST_P(TerminateVectors, DecodesAndEncodesIdentically) {
   const Bytes ulpdu = ulpdu_of(test::load_vectors("stack.hex").at(GetParam().name));
   const Octets octets = Octets(ulpdu).subspan(kUntaggedHeaderSize);
@@ -242,7 +245,8 @@ TEST(Startup, EnhancedData) {
   EXPECT_EQ(frame.enhanced, (EnhancedData{true, true, false, false, 16, 16}));
 }
 
-// [5044-7.1.1-b] any wrong bit of the key; [5044-7.1.2-i] the key of a Request where a Reply is expected
+// [5044-7.1.1-b] A key with any one wrong bit is refused. [5044-7.1.2-i] The key of a Request is refused where a Reply
+// is expected.
 TEST(Startup, WrongKeys) {
   Bytes octets = test::load_vectors("stack.hex").at("mpa_req");
   StartupFrame frame;

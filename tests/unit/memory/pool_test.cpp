@@ -166,7 +166,7 @@ TEST_F(PoolTest, BeyondTheClassesTheLastSizeIsKept) {
   EXPECT_EQ(pool.counters().registered_octets, 0u);
 }
 
-// Slabs that are in use, or were used since the last trim, stay.
+// trim() drops a slab only if none of its buffers is in use, and none has been used since the trim() before.
 TEST_F(PoolTest, TrimmingGivesIdleSlabsBack) {
   Pool pool(*fabric_);
   const auto held = std::move(*pool.allocate(1u << 20));

@@ -15,8 +15,9 @@
 namespace rpcrdma::nfs {
 namespace {
 
-// A server at its connection limit accepts a new connection in place of one that has been idle for idle_grace. Here
-// idle_grace is longer than first_connect.
+// The server permits one connection. It rejects the second client until the first connection has been idle for
+// idle_grace, and then accepts the second client in place of the first. idle_grace is longer than first_connect, so the
+// second client succeeds only if it goes on trying after first_connect.
 TEST(Connect, AServerThatRejectsIsTriedUntilTheTimeout) {
   boost::asio::io_context context;
   fabric::LoopbackNetwork network(context);

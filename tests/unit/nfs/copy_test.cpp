@@ -61,8 +61,8 @@ class CopyTest : public testing::Test {
   }
   ~CopyTest() override { fs::remove_all(folder_); }
 
-  /// Uploads `content` in pieces of `piece` bytes. The uploader is told that the file has `size` bytes; returns the
-  /// outcome.
+  /// Uploads a file that contains `content` with Copier::upload(), in WRITEs of at most `piece` bytes, and returns the
+  /// outcome. If `size` is given, the test gives this size of the file to upload() instead of the true size.
   Result<void> upload(const std::string& content, std::uint32_t piece, std::optional<std::uint64_t> size = {}) {
     const std::string path = (folder_ / "source").string();
     const Fd out = std::move(*open_to_write(path, 0600));
@@ -76,7 +76,8 @@ class CopyTest : public testing::Test {
     return outcome;
   }
 
-  /// Downloads to a stream. The downloader is told that the file has `size` bytes; returns what was written.
+  /// Downloads a file with Copier::stream(), and returns the bytes that stream() has written. `size` is the size of the
+  /// file that the test gives to stream(). The server's file may have another size.
   std::string stream(std::uint64_t size) {
     const std::string path = (folder_ / "stream").string();
     const Fd out = std::move(*open_to_write(path, 0600));
@@ -336,8 +337,9 @@ TEST_F(CopyTest, UploadsAFileThatHasGrownOrShrunk) {
   }
 }
 
-// The read of the second piece meets the end of the file. Then the file grows: later pieces are read in full, and one
-// of them is already written when the read of the second piece returns.
+// The read of the second piece meets the end of the file, but returns only after a later piece has been written. Later
+// pieces are read in full, as if the file had grown after the read of the second piece. The target must still end where
+// that read met the end.
 TEST_F(CopyTest, UploadEndsAtTheFirstEndOfAFileThatGrows) {
   constexpr std::uint32_t kPiece = 65536;
   constexpr std::size_t kEnd = kPiece + 1000;

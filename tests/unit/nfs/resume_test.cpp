@@ -244,7 +244,7 @@ class Resume : public testing::Test {
   std::function<void()> on_restart_;  // runs once: when an upload marks its target, or in a GETATTR of a download
   std::optional<std::uint32_t> mode_ = 0640;
   Time modified_;           // the mtime of a download's source, in replies to GETATTR
-  bool uploading_ = false;  // GETATTR is for the target of an upload, not for the source of a download
+  bool uploading_ = false;  // if true, GETATTR describes the target of an upload; else, the source of a download
   int setattrs_ = 0;
 };
 
@@ -536,7 +536,7 @@ TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
       EXPECT_TRUE(local() == content_);
     }
   }
-  // A late ENOSPC, after the server has interrupted the transfer.
+  // The server interrupts the transfer, and close() of the local file then reports ENOSPC.
   fs::remove(target());
   breaks_at_ = 2 * kStride + kPiece;
   LateError error{target(), ENOSPC, 0};

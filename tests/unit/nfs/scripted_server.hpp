@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A server for tests of the client: transport, RPC and XDR are the real ones, on the loopback fabric; the test supplies
-// the replies.
+// A server for tests of the NFS client. It uses the transport, the RPC layer and the XDR routines of the library on the
+// loopback fabric. The test supplies the result of each procedure.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>

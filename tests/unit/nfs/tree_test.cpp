@@ -172,7 +172,8 @@ TEST_F(TreeTest, DirectoriesWhoseTypeIsNotListedAreCopiedWithTheirFiles) {
     return result;
   });
   std::vector<std::string> expected;
-  for (int i = 0; i < 40; ++i) {  // more than the copier opens at once
+  // The number of directories exceeds the limits CopyOptions::files and CopyOptions::walkers, so some have to wait.
+  for (int i = 0; i < 40; ++i) {
     const std::string name = "folder" + std::to_string(i);
     listings_[kRoot].add_bare(name, static_cast<cookie3>(i + 1));
     for (const char* each : {"", "/file", "/other"}) expected.push_back("into/" + name + each);
@@ -218,7 +219,7 @@ TEST_F(TreeTest, AFileTakesNoMoreCallsThanItNeeds) {
   std::ofstream(source / "empty").flush();
   std::ofstream(source / "small") << "text";
   CopyOptions how;
-  how.files = 1;  // one file at a time
+  how.files = 1;  // copies one file at a time, so that the calls of the two files are not mixed
   server_.run([&](Client& client) -> asio::awaitable<void> {
     Copier copier(client, problems_, {65536, 65536}, how);
     LocalDirectory from = std::move(*LocalDirectory::open(source.string()));
@@ -239,7 +240,8 @@ TEST_F(TreeTest, APageWithoutProgressIsAnError) {
   EXPECT_EQ(problems_.list.begin()->second, ClientError::malformed_reply);
 }
 
-// A directory without some of its files must not look like a copy.
+// A fatal error can leave a downloaded directory without some of its files. The download then must not give the
+// directory the times of its source, because the directory would look like a complete copy.
 TEST_F(TreeTest, AFatalErrorLeavesTheTimesOfADirectoryUnset) {
   listings_[kRoot].add("folder", 1, NF3DIR, kFolder);
   listings_[kFolder].add_bare("file", 1);

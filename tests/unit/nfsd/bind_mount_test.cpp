@@ -20,7 +20,8 @@ class BindMount : public FileSystemTest {
   std::filesystem::path part() const { return directory_.path() / "part"; }
   std::filesystem::path outside() const { return directory_.path() / "outside"; }
 
-  /// Runs the test in a thread, with the mount in a namespace of its own. The namespace ends with the thread.
+  /// Makes a bind mount of part(), serves it, and calls `test`. Does this on a new thread that has a mount namespace of
+  /// its own. The namespace ends with the thread. If mounting is not permitted, skips the test.
   template <class Test>
   void with_mount(Test test) {
     const TemporaryDirectory point;
@@ -55,7 +56,8 @@ class BindMount : public FileSystemTest {
 
   std::filesystem::path places() const { return state_.path() / "places"; }
 
-  /// Makes the mount the root directory of this thread, and mounts /proc below it.
+  /// Mounts /proc below the mount point, and makes the mount point the root directory of this thread. Returns false if
+  /// a step fails.
   bool enter() {
     const std::filesystem::path proc = point_ / "proc";
     std::filesystem::create_directory(proc);
@@ -116,7 +118,8 @@ TEST_P(BindMount, WhatIsMovedInsideStays) {
   });
 }
 
-// With the mount as its root directory, the server sees a path from "/" even for objects outside of that root.
+// The mount is the root directory of the server, as in a container. The kernel then shows the path "/" for the exported
+// directory, and also for an object that has been moved out of the mount. The server must not confuse the two.
 TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
   with_mount([&] {
     const Fd inside_part(::open(part().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -136,7 +139,8 @@ TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
   });
 }
 
-/// Only for servers that use file handles of the kernel: other servers remember places on every file system.
+/// These tests run only for a server that uses file handles of the kernel. Such a server remembers the places of
+/// objects only if its mount shows just a part of the file system. Other servers remember them in any case.
 class KernelHandles : public BindMount {};
 
 TEST_P(KernelHandles, PlacesAreRememberedForAPartOnly) {

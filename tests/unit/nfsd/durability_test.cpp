@@ -29,7 +29,7 @@ struct Flushes {
   std::size_t everything = 0;
   int fail_with = 0;
   std::function<void()> meanwhile;  // runs during each fsync() and fdatasync()
-  std::function<int()> disk;        // if set, replaces the kernel in these calls; returns an error or 0
+  std::function<int()> disk;        // if set, is called in place of the kernel; returns an errno, or 0 for success
 
   long observe(std::multiset<std::uint64_t>& seen, int fd, long call) {
     struct stat s {};
@@ -71,7 +71,8 @@ namespace {
 
 class Durability : public FileSystemTest {
  protected:
-  /// A failed flush of a directory is reported to the directory's other changes only if the directory is kept open.
+  /// Serves a file system on which the server keeps directories open. Only for such a directory does the server report
+  /// one failed flush to every change that was in progress in the directory.
   Durability() : FileSystemTest(keeping_directory()) {}
   void SetUp() override {
     FileSystemTest::SetUp();
@@ -146,7 +147,8 @@ TEST_P(Durability, AnExclusiveCreateSynchronizesItsVerifier) {
   };
   const auto first = flushed_by(create);
   EXPECT_EQ(first.whole, (std::multiset<std::uint64_t>{number(root_), number(file)}));
-  // A repeated create, perhaps after a crash, must flush the name and the verifier again.
+  // A client that got no reply sends the CREATE again. The first attempt may have ended by a crash before the name and
+  // the verifier were on the disk. The second attempt finds the file, and must nevertheless flush both.
   EXPECT_EQ(flushed_by(create).whole, (std::multiset<std::uint64_t>{number(root_), number(file)}));
 }
 
@@ -168,8 +170,9 @@ TEST_P(Durability, AttributesSynchronizeTheirFile) {
   changes = {};
   changes.mtime = {SetTime::How::client, {5, 5}};
   const auto& all = flushed_by([&] { return fs_->set_attributes(caller_, link, changes, {}).status; });
-  // A symbolic link cannot be opened for fsync(). Therefore the journal is written or, if that is not enough, the whole
-  // file system.
+  // The server cannot open a symbolic link to call fsync(2). On a file system with an ordered journal, it makes an
+  // unnamed file and calls fsync(2) for this file, which also writes the earlier changes in the journal. On any other
+  // file system, it calls syncfs(2).
   const Fd top(::open(directory_.path().c_str(), O_RDONLY | O_CLOEXEC));
   const bool in_order = commits_in_order(top.get());
   EXPECT_EQ(all.everything, in_order ? 0u : 1u);
@@ -231,8 +234,8 @@ TEST_P(Durability, AFailedSynchronizationIsReported) {
   EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
 }
 
-/// One file is changed twice: the second change is made while the flush of the first one fails. The kernel reports the
-/// failure to one of the two flushes only.
+/// One file is changed twice. The second change is made while the flush for the first change is in progress. This flush
+/// fails. The kernel reports the failure only to this flush, but both changes must report it.
 TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
   const NodeKey file = create(root_, "f");
   const std::filesystem::path path = directory_.path() / "f";
@@ -285,7 +288,8 @@ TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
   }
 }
 
-/// Two names are made in one directory, the second while the flush of the first one fails.
+/// Two threads make names in one directory. The second name is made while the flush for the first name is in progress.
+/// This flush fails, and both changes must report the failure.
 TEST_P(Durability, AFailureIsReportedToAllChangesOfADirectory) {
   ASSERT_EQ(fs_->attributes(root_).status, Status::ok);
   std::promise<void> at_work;
@@ -302,7 +306,7 @@ TEST_P(Durability, AFailureIsReportedToAllChangesOfADirectory) {
     EXPECT_EQ(fs_->create(caller_, root_, "a", {}).status, Status::io);
   });
   at_work.get_future().wait();
-  // The flush for "b" begins after the failed flush has ended.
+  // Before the flush for "b" calls the kernel, it waits for the thread `one`, and thus for the end of the failed flush.
   flushes_.meanwhile = [&one] { one.joinable() ? one.join() : void(); };
   EXPECT_EQ(fs_->create(caller_, root_, "b", {}).status, Status::io);
   if (one.joinable()) one.join();
@@ -347,7 +351,7 @@ class FewDescriptors : public Durability {
     PosixOptions options;
     options.root = directory_.path();
     options.max_descriptors = 2;
-    options.max_nodes = 0;  // a kept object would have one more descriptor
+    options.max_nodes = 0;  // no kept objects: each would hold a descriptor, which times_open() would count
     options.kernel_handles = GetParam() == Kind::posix_handles;
     auto made = make_posix_file_system(options, {});
     ASSERT_TRUE(made);
@@ -363,7 +367,8 @@ class FewDescriptors : public Durability {
   std::size_t times_open(const std::string& name) { return nfsd::times_open(directory_.path() / name); }
 };
 
-/// The descriptor of a file with uncommitted data stays open: closing it would lose an error of the write-back.
+/// The server keeps a file with uncommitted data open even if it closes other files, because too many are open. If it
+/// closed the file, it could miss an error that the kernel detects when it writes the data to the disk.
 TEST_P(FewDescriptors, AreKeptForWhatHasNotBeenCommitted) {
   const NodeKey file = written("file");
   written("stable", Stable::file_sync);
@@ -403,7 +408,8 @@ TEST_P(FewDescriptors, AreNotClosedBeforeTheDataIsOnTheDisk) {
 INSTANTIATE_TEST_SUITE_P(Backends, FewDescriptors, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
                          [](const auto& test) { return name_of(test.param); });
 
-/// A disk that sometimes loses all unflushed data, and reports the loss to one fsync only.
+/// Simulates a disk. Every third call of sync() loses the data that is not flushed yet. If there is such data, the call
+/// fails with EIO. No later call reports this loss.
 class ForgetfulDisk {
  public:
   void write(int data) {
@@ -453,7 +459,9 @@ TEST(WriteBacks, LostDataIsNotReportedAsStable) {
       if (is_unstable) {
         file->back->wrote(file);
         if (data % 2 == 0) files.tidy(WriteBacks::Clock::now() + std::chrono::seconds(60));
-        failures = file->back->failures();  // COMMIT uses the value from after the WRITE
+        // For an unstable WRITE, the sync() below is the COMMIT. A COMMIT reads failures() after the WRITE. The client
+        // learns of an earlier failure because the verifier has changed.
+        failures = file->back->failures();
       }
       const Status status = file->back->sync(file->fd.get(), Stable::file_sync, failures);
       if (status != Status::ok || (is_unstable && verifier != verifier_of_write)) continue;

@@ -146,7 +146,8 @@ TEST(HandleCodec, RejectsForgedHandles) {
   std::vector<std::byte> longer = good;
   longer.resize(FileHandle::kMaxSize);
   EXPECT_FALSE(codec.decode(longer)) << "bytes follow the end";
-  // A handle claims a key so long that there is no room for its tag.
+  // The handle states that its key has 255 bytes. The handle itself has only 64 bytes, so it cannot contain such a key
+  // and a tag.
   std::array<std::byte, 64> claim{std::byte{1}, std::byte{255}};
   EXPECT_FALSE(codec.decode(claim));
 }
@@ -254,7 +255,8 @@ TEST(ExportTable, NamesAreUnique) {
   EXPECT_EQ(table.find(std::string_view("/c")), nullptr);
 }
 
-// A handle refers to an export by a hash of its name.
+// The table refuses an export if the hash of its name equals that of another export's name. A file handle identifies
+// its export by this hash.
 TEST(ExportTable, NamesWithOneIdentifier) {
   ASSERT_EQ(export_id_of("/ahfgnn"), export_id_of("/bkalca"));
   ExportTable table(1u << 20);
@@ -297,7 +299,8 @@ TEST_F(Replace, WhatIsNamedAgainStaysOpen) {
   EXPECT_EQ(view_.all().at(0)->name, "/new");
 }
 
-// Closing a file system may block, so event loops only drop their references to it.
+// Closing a file system may block. When an export is removed, an event loop therefore only drops its reference to the
+// file system. A later call of tidy(), on a thread that may block, closes the file system.
 TEST_F(Replace, WhatIsNotNamedAgainIsClosedByTidy) {
   ASSERT_TRUE(replace({"memory:/gone"}));
   std::weak_ptr<FileSystem> gone = view_.find(std::string_view("/gone"))->file_system;

@@ -50,7 +50,8 @@ class FileSystemTest : public ::testing::TestWithParam<Kind> {
   std::unique_ptr<FileSystem> make();
   bool is_posix() const { return GetParam() != Kind::memory; }
 
-  // Common operations. The test fails if one other than lookup() does not succeed.
+  // Operations that many tests use. lookup() returns the status. If one of the other operations does not succeed, the
+  // test fails.
   NodeKey create(const NodeKey& directory, std::string_view name, std::string_view content = {});
   NodeKey mkdir(const NodeKey& directory, std::string_view name);
   Status lookup(const NodeKey& directory, std::string_view name);

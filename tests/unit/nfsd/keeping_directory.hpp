@@ -15,8 +15,9 @@ inline bool keeps_objects(const std::filesystem::path& path) {
   return KeptNodes::usable(fd.get());
 }
 
-/// The usual directory of temporary files if the server keeps its objects open, else a tmpfs. In a container, /tmp may
-/// be on an overlay.
+/// Returns a directory whose objects the server keeps open. This is the usual directory for temporary files, if
+/// possible, and otherwise /dev/shm, a tmpfs. In a container, the usual directory may be on an overlay, whose objects
+/// the server does not keep open.
 inline std::filesystem::path keeping_directory() {
   const std::filesystem::path usual = std::filesystem::temp_directory_path();
   return keeps_objects(usual) ? usual : "/dev/shm";

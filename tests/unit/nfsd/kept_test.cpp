@@ -34,8 +34,8 @@ class Kept : public FileSystemTest {
     EXPECT_FALSE(fs_->attributes_at_once(file_)) << "the file has not been used yet";
   }
   filesystem::path path() const { return directory_.path() / "d" / "f"; }
-  /// True if objects are found by the kernel's file handles. Otherwise they are found by remembered places, which may
-  /// block.
+  /// True if the file system finds objects by the kernel's file handles. Otherwise it finds them by remembered places
+  /// (directory and name), and the search for a place may block.
   bool by_handle() const {
     const Fd fd(::open(directory_.path().c_str(), O_PATH | O_CLOEXEC));
     return GetParam() == Kind::posix_handles && make_handle_locator(fd.get(), {}, 1, Log{}) != nullptr;
@@ -234,7 +234,7 @@ TEST_P(Kept, ANameThatOnlyTheKernelHasInMemory) {
   }
   EXPECT_EQ(fs_->lookup_at_once(caller_, directory_key_, "other")->node, other);
   EXPECT_TRUE(is_known(other)) << "the lookup has kept the object open";
-  if (missing) {  // tmpfs does not remember missing names
+  if (missing) {  // empty on tmpfs, for which the kernel does not cache missing names
     EXPECT_EQ(missing->status, Status::noent);
     EXPECT_TRUE(missing->directory.after);
   }
@@ -265,7 +265,8 @@ TEST_P(Kept, ARecentChangeMayBeFollowedByAnotherOneAtTheSameTime) {
   EXPECT_EQ(rights.find(caller_, object, 7), 4u);
 }
 
-// lookup_at_once() must not keep the object anew under its other name: each time a descriptor would stay open.
+// The server keeps one object open that has two names. lookup_at_once() must not keep it a second time when it looks up
+// the other name, because each such call would leave a further descriptor open.
 TEST_P(Kept, ManyNamesOfOneObjectTakeOneDescriptor) {
   const auto open_now = [] {
     return std::distance(filesystem::directory_iterator("/proc/self/fd"), filesystem::directory_iterator());
@@ -319,8 +320,9 @@ TEST_P(Kept, ObjectsAreBoundedAndClosed) {
   EXPECT_EQ(kept.size(), 0u) << "used recently, but kept for long";
 }
 
-/// One thread answers without blocking, as an event loop does. Other threads change and look up the objects that the
-/// first thread uses, create and remove other objects, and close idle ones.
+/// One thread queries a file without blocking, as an event loop does. An answer must not be older than a change that
+/// had completed before the query. Meanwhile other threads change and look up this file, create and remove other files,
+/// and close idle ones.
 TEST_P(Kept, AnswersAreNeverOlderThanACompletedChange) {
   look_up("f");
   ask_access(caller_, file_);

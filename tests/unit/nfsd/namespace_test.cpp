@@ -115,8 +115,8 @@ TEST_P(Namespace, DirectoriesDeeperThanTheLongestPath) {
   EXPECT_EQ(list(directory, 10), (std::multiset<std::string>{".", "..", "f"}));
   EXPECT_EQ(fs_->rename(caller_, directory, "f", root_, "up").status, Status::ok);
   EXPECT_EQ(fs_->remove_directory(caller_, parent, name).status, Status::ok);
-  // Linux returns ENOMEM, which becomes NFS3ERR_JUKEBOX, while another process makes an object with the same inode
-  // number.
+  // Another process may be making an object with the inode number of the removed directory. During this time Linux
+  // returns ENOMEM for the old handle, which the server maps to NFS3ERR_JUKEBOX.
   Status status = Status::jukebox;
   while (status == Status::jukebox) status = fs_->attributes(directory).status;
   EXPECT_EQ(status, Status::stale);

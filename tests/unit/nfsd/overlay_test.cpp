@@ -98,7 +98,9 @@ struct Twins {
   NodeKey file;
 };
 Twins make_twins(const Overlay& overlay, FileSystem& fs) {
-  // The overlay assigns its next inode number to each directory that is looked up.
+  // The overlay numbers the directories in the order in which they are looked up. After these look-ups, the number of
+  // the next directory is so high that no file has it yet. One of the files that are created below then gets this
+  // number from the layer.
   struct stat s {};
   for (int i = 0; i < Overlay::kLowerDirectories; ++i)
     EXPECT_EQ(::stat((overlay.root() / ("below-" + std::to_string(i))).c_str(), &s), 0);
@@ -164,8 +166,9 @@ std::string content(FileSystem& fs, const NodeKey& directory) {
   return status == Status::ok ? name : "status " + std::to_string(static_cast<int>(status));
 }
 
-// Two directories are made within one tick of the kernel's clock, so they have the same birth time. Then the first is
-// renamed, and the second takes its name.
+// Two directories are made within one tick of the kernel's clock, so they have the same birth time. Then they get other
+// inode numbers, the first is renamed, and the second takes its name. A key from before must lead to the directory for
+// which it was made, or be stale. It must not lead to the other directory.
 TEST(OnAnOverlay, ADirectoryWithAnotherNumberIsStaleOrItself) {
   on_overlay([](const Overlay& overlay) {
     const auto fs = overlay.serve();

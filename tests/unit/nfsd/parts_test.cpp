@@ -196,7 +196,8 @@ TEST(IoPool, WakesTheThreadThatBecameIdleLast) {
 
 TEST(IoPool, UsesAllThreads) {
   std::latch together(4);
-  IoPool pool(4, HandleSecret{});  // destroyed first: waits for the jobs
+  // The pool is declared after the latch, because its destructor waits for the jobs, which use the latch.
+  IoPool pool(4, HandleSecret{});
   for (int i = 0; i < 4; ++i) pool.submit([&together](const HandleCodec&) { together.arrive_and_wait(); });
   together.wait();
 }

@@ -308,7 +308,8 @@ TEST_P(Posix, DescriptorsAreBounded) {
   const std::size_t before = open_descriptors();
   for (int i = 0; i < 700; ++i) read_all(create(root_, "f" + std::to_string(i), "x"));
   const PosixOptions bounds;
-  // The descriptor cache, one O_PATH descriptor (KeptNode) of each file and of the root, and one of the root for fsync.
+  // The bound is the sum of three numbers: the size of the descriptor cache, one O_PATH descriptor (KeptNode) for each
+  // file and for the root, and one descriptor for fsync(2) of the root.
   EXPECT_LE(open_descriptors(), before + bounds.max_descriptors + 700 + 2);
   fs_.reset();
   EXPECT_LE(open_descriptors(), before);
@@ -330,7 +331,8 @@ TEST_P(Posix, AnObjectThatCannotBeOpenedIsRemovedAgain) {
   EXPECT_EQ(list(root_, 10), (std::multiset<std::string>{".", "..", "before"}));
 }
 
-// The removals run concurrently, so each of the last two may still find the name that the other one removes.
+// The names of a file are removed concurrently. Each of the last two removals may still see the name that the other one
+// removes, so that neither notices that the file has lost its last name. The file must be closed nevertheless.
 TEST_P(Posix, AFileWhoseNamesAreRemovedConcurrentlyIsClosed) {
   constexpr int kRounds = 300;
   constexpr int kNames = 8;

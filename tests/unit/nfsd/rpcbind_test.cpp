@@ -8,7 +8,8 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Returns "NETID ADDRESS" for each entry of NFS. Fails if the entries of MOUNT differ.
+/// Calls rpcbind_entries() for listeners at the given endpoints. Returns the entries of the NFS program, each as
+/// "NETID ADDRESS". The test fails if the entries of the MOUNT program are not the same.
 std::vector<std::string> told(std::vector<const char*> tcp, std::vector<const char*> rdma) {
   std::vector<boost::asio::ip::tcp::endpoint> ends[2];
   for (const char* text : tcp) ends[0].push_back(*parse_endpoint(text));

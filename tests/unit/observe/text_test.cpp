@@ -134,7 +134,8 @@ TEST(PrometheusTest, EscapesLabels) {
   EXPECT_EQ(samples(prometheus_text(report, "")).count(R"(rpcrdma_connections{fabric="a\"b\\c\nd"})"), 1u);
 }
 
-// Connections make no lines, and the statuses of one procedure make at most 17.
+// The text in Prometheus format has no line for a connection. The error statuses of one procedure, however many there
+// are, add at most 17 lines.
 TEST(PrometheusTest, ConnectionsAndStatusesMakeNoMoreLines) {
   Report many = report_of(10);
   for (std::uint32_t status = 1; status <= 1000; ++status) many.procedures[0].statistics.fail(status);

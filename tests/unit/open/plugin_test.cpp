@@ -62,7 +62,8 @@ TEST_F(Plugin, BelongsToAnotherBuild) {
   EXPECT_EQ(automatic(), "iwarp");
 }
 
-/// A second object of an error category, as in a plug-in that does not share the program's symbols.
+/// A second object for the error category `original`, with another address and the number `id`. A plug-in that does not
+/// share the program's symbols has such second objects.
 class Copy final : public boost::system::error_category {
  public:
   Copy(std::uint64_t id, const error_category& original) noexcept : error_category(id), original_(original) {}

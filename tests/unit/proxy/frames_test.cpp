@@ -45,7 +45,8 @@ constexpr Expected kFpdus[] = {
     {"terminate_mpa_ird", Side::to_client, Kind::terminate},
 };
 
-/// Returns a reader that has read the start-up frame of its side.
+/// Returns a reader for the direction `side` that has already read the start-up frame of this direction: the MPA
+/// Request or the MPA Reply.
 FrameReader started(Side side) {
   FrameReader reader(side);
   EXPECT_TRUE(reader.next(vectors().at(side == Side::to_server ? "mpa_req" : "mpa_rep")));

@@ -34,7 +34,8 @@ Director director_of(std::initializer_list<const char*> lines, std::uint64_t see
   return Director(script, seed);
 }
 
-/// Passes ten replies to `plan`; returns the numbers of those on which a rule acts.
+/// Passes ten replies in the direction `side` to `plan`. Returns the numbers, from 1 to 10, of the replies on which a
+/// rule acts.
 std::vector<int> struck(Plan& plan, Side side = Side::to_client) {
   std::vector<int> out;
   for (int i = 1; i <= 10; ++i)

@@ -75,7 +75,8 @@ TEST_F(ReplyCheck, LongReply) {
   EXPECT_EQ(check(0), TransportError::bad_reply);
 }
 
-// If the reply is short, the Reply chunk may be absent or empty, and may even report a length.
+// A call offers a Reply chunk, but its reply arrives inline. The reply is accepted whether its own Reply chunk reports
+// a length of 0, reports a greater length, has no segments, or is absent.
 TEST_F(ReplyCheck, ReplyChunkOfAShortReply) {
   set(1, 0, 0, 0);
   EXPECT_FALSE(check());
@@ -104,7 +105,8 @@ TEST_F(ReplyCheck, Echo) {
   EXPECT_FALSE(check());
 }
 
-// [8166-6.1-d] a reply that uses no chunk is refused if it is longer than a reply without results can be
+// [8166-6.1-d] The call offers Write chunks for its results. A reply that uses none of them is refused if it has more
+// than 100 bytes, the value of ReplyContext::max_reply here, because such a reply contains a result.
 TEST_F(ReplyCheck, ResultInlineThoughAChunkWasOffered) {
   set(0, 0, 0, 0);
   EXPECT_FALSE(check(100));

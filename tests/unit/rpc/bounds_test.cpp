@@ -25,7 +25,8 @@ std::uint32_t reply_size(const typename P::Result& result) {
   return message.payload().length;
 }
 
-// [8166-6.2-a] [8166-4.3.3-a] replies of fixed size are exactly as long as their bound
+// [8166-6.2-a] [8166-4.3.3-a] Checks a procedure whose successful reply has a fixed size: the bound for the reply is
+// exactly this size, and a failed reply is not larger.
 template <Procedure P>
 void expect_exact(std::uint32_t number, std::uint32_t size) {
   const auto bound = P::max_reply(sample<typename P::Args>());
@@ -79,7 +80,8 @@ TEST(Nfs3Bounds, Directories) {
   EXPECT_GE(listed - 28, 3900u);
   EXPECT_LE(listed - 28, 4096u);
   EXPECT_GE(readdir.fixed, 28 + 4096u);
-  // Some servers apply the count to the entries only, so the bound adds attributes, verifier, end of list and eof.
+  // Some servers apply `count` to the entries alone. The bound therefore has room for entries of `count` bytes and for
+  // the other parts of the reply: header, status, attributes, verifier, end of list and eof.
   EXPECT_GE(readdir.fixed, 24 + 4 + 88 + 8 + 8 + 4096u);
   const auto plus = nfs3::Readdirplus::max_reply(sample<READDIRPLUS3args>());
   EXPECT_LE(reply_size<nfs3::Readdirplus>(sample<READDIRPLUS3res>()), plus.fixed);

@@ -187,8 +187,8 @@ TEST_F(DispatcherTest, RepliesThatAreTooLong) {
   }
 }
 
-// [8166-4.5.4-b] without memory for the reply, the answer is SYSTEM_ERR; without memory even for that, the transport
-// ends the connection
+// [8166-4.5.4-b] If there is no memory for the reply, the dispatcher answers SYSTEM_ERR. If there is no memory for this
+// answer either, it reports BuildFailure::out_of_memory, and the transport ends the connection.
 TEST_F(DispatcherTest, RepliesForWhichMemoryIsMissing) {
   int released = 0;
   dispatcher.on<nfs3::Readdir>([&released](ServerCall<nfs3::Readdir> call) {
@@ -236,7 +236,8 @@ TEST_F(DispatcherTest, ReleaseRunsWhenTheReplyIsSent) {
   EXPECT_TRUE(released);
 }
 
-// [8166-4.3.2-a] the path is in unregistered memory, and is copied to registered memory if it has a Write chunk
+// [8166-4.3.2-a] The handler returns a path in memory that is not registered. If the call offers a Write chunk with
+// room for the path, the path is copied to registered memory for that chunk. Without such a chunk, it is sent inline.
 TEST_F(DispatcherTest, PathsForWriteChunks) {
   static const std::string target = "some/where";
   dispatcher.on<nfs3::Readlink>([](ServerCall<nfs3::Readlink> call) {

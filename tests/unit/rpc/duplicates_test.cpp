@@ -90,7 +90,7 @@ TEST_F(DuplicatesTest, ResentCallsAttachToACallInProgress) {
   EXPECT_EQ(served, 1);
   EXPECT_EQ(cache.counters().attached, 2u);
   EXPECT_EQ(second.end, LocalCall::End::none);
-  first.outcome = BaseError::cancelled;  // the connection of the first call has ended
+  first.outcome = BaseError::cancelled;  // the status of sending the reply: the connection of this call has ended
   held[0].first.reply(held[0].second);
   test::run_ready(transport.context);
   EXPECT_EQ(test::to_hex(second.reply_octets), test::to_hex(first.reply_octets));
@@ -130,7 +130,8 @@ TEST_F(DuplicatesTest, AnAttachedCallIsRunIfTheFirstOneIsNot) {
   EXPECT_EQ(served, 2);
 }
 
-// A handler that drops its call, for example for lack of memory, may already have changed something.
+// A handler that drops its call, for example for lack of memory, may already have changed something. Therefore the
+// cache keeps the reply SYSTEM_ERR. A repeated call gets this reply and is not run.
 TEST_F(DuplicatesTest, CallsThatWereDroppedRunOnce) {
   hold = true;
   LocalCall& first = run(mkdir(1));
@@ -297,7 +298,8 @@ TEST(ChecksumTest, IsTheSameHoweverTheCallIsReduced) {
   EXPECT_EQ(sum({0}), whole);
   EXPECT_EQ(sum({1}), whole);
   EXPECT_EQ(sum({0, 1}), whole);
-  for (const std::size_t other : {4u, 11u, 15u, 27u, 31u, 39u}) {  // outside of the items, or in their lengths
+  // These bytes lie outside of the two items. Bytes 15 and 31 belong to the length words that precede the items.
+  for (const std::size_t other : {4u, 11u, 15u, 27u, 31u, 39u}) {
     wire[other] ^= std::byte{1};
     EXPECT_NE(sum({}), whole) << other;
     EXPECT_NE(sum({0, 1}), whole) << other;

@@ -16,7 +16,8 @@
 
 namespace rpcrdma::test {
 
-/// One call, with its Write chunks and Read chunks.
+/// One call as the handler sees it. The test sets the message, the Write chunks and the data of the Read chunks, and
+/// reads the reply from the members below.
 class LocalCall final : public transport::IncomingCall, private PayloadMemory {
  public:
   enum class End : std::uint8_t { none, sent, discarded, failed };
@@ -34,7 +35,7 @@ class LocalCall final : public transport::IncomingCall, private PayloadMemory {
   Bytes reply_octets;                              ///< the reply's reduced stream
   Payload reply_items;                             ///< the reply's items
   error_code outcome;                              ///< the status that send() reports
-  bool hold = false;                               ///< send() runs its handler only at finish()
+  bool hold = false;                               ///< if true, finish() instead of send() runs the handler of send()
   std::optional<std::uint32_t> reply_room;         ///< bytes of memory for the reply; default: unbounded
   BaseError no_more = BaseError::buffer_overflow;  ///< the error of an allocation beyond reply_room
   BuildFailure failure = BuildFailure::none;       ///< why the reply could not be built; set by send()
@@ -93,7 +94,8 @@ class LocalCall final : public transport::IncomingCall, private PayloadMemory {
   Handler handler_;
 };
 
-/// Makes calls, and passes them to a handler.
+/// Stands in for the server side of a transport. make() makes a call in memory, and deliver() passes it to the handler
+/// under test. Owns the calls.
 class LocalTransport {
  public:
   explicit LocalTransport(transport::CallHandler& handler) : handler_(handler) {}

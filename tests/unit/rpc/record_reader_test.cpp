@@ -68,7 +68,8 @@ class RecordReaderTest : public ::testing::Test {
   std::optional<error_code> ended_;
 };
 
-// The second record arrives together with the first one, so it is complete before its own handler runs.
+// Both records arrive together, so the second one is complete when begin() asks for it. shrink() must keep this record
+// until the handler has received it.
 TEST_F(RecordReaderTest, KeepsARecordThatWaitsForItsHandler) {
   RecordReader reader(1000);
   const test::Bytes first(8, std::byte{1}), second(12, std::byte{2});

@@ -164,7 +164,8 @@ TEST(TcpMemory, AConnectionThatTakesNoRepliesIsClosedWhenOthersWait) {
   send({});
   bed.run([](MemoryBed& b) -> asio::awaitable<void> {
     tcp::socket reader = b.connect_from("127.0.0.2");
-    const test::Bytes call = read_of(20000);  // needs memory that `deaf` holds
+    // While the replies on `deaf` hold the bulk budget, the reply to this call waits for a part of it.
+    const test::Bytes call = read_of(20000);
     test::Bytes reply(4);
     while (b.server->counters().connections != 1 || b.server->counters().accepted != 2) {
       co_await asio::async_write(reader, asio::buffer(call), asio::use_awaitable);
@@ -192,7 +193,9 @@ TEST(TcpMemory, AConnectionThatStopsInARecordIsClosedWhenOthersWait) {
       asio::write(socket, asio::buffer(call));
       return asio::async_read(socket, asio::buffer(reply), asio::use_awaitable);
     };
-    co_await ask(40);  // too short to count against record_budget
+    // A record of 40 bytes is too short to count against record_budget. It does not wait for the memory that `stopped`
+    // holds, so the server does not close `stopped`.
+    co_await ask(40);
     EXPECT_EQ(b.server->counters().connections, 2u);
     co_await ask(50000);
     EXPECT_EQ(reply[7], std::byte{5});

@@ -317,7 +317,8 @@ TEST(TcpTest, AnUnfinishedRecordTimesOut) {
   }(bed));
 }
 
-/// Connects `socket`, which then receives little at a time.
+/// Connects `socket` to the server of `bed`. The receive buffer of `socket` is small. If the test does not read, the
+/// server therefore soon cannot send more replies.
 asio::awaitable<void> connect_slow(TcpBed& bed, asio::ip::tcp::socket& socket) {
   const asio::ip::tcp::endpoint server = bed.endpoint;
   socket.open(server.protocol());
@@ -325,8 +326,8 @@ asio::awaitable<void> connect_slow(TcpBed& bed, asio::ip::tcp::socket& socket) {
   co_await socket.async_connect(server, asio::use_awaitable);
 }
 
-/// Sends `count` READs with the XIDs from 0 on. Waits while the server reads no calls because the client reads no
-/// replies; returns early if the connection ends.
+/// Sends `count` READ calls with the XIDs from 0 on. While the client does not read the replies, the server may stop
+/// reading calls, and this coroutine then waits. Returns early if the connection ends.
 asio::awaitable<void> send_reads(asio::ip::tcp::socket& socket, std::uint32_t count) {
   test::Bytes calls;
   for (std::uint32_t xid = 0; xid < count; ++xid) {
@@ -592,7 +593,7 @@ TEST(TcpTest, ConnectionsAreBounded) {
     EXPECT_TRUE(status);
     const TcpServer::Counters counters = b.server->counters();
     EXPECT_EQ(counters.connections, 2u);
-    EXPECT_EQ(counters.accepted, 2u);  // a connection is either accepted or refused
+    EXPECT_EQ(counters.accepted, 2u);  // the refused connection does not count as accepted
     EXPECT_EQ(counters.refused, 1u);
   }(bed));
 }

@@ -110,8 +110,8 @@ struct NamedCall {
   long (*make)();
 };
 
-// Permitted calls whose refusal by the filter no other test would notice, at least on most machines. With these
-// arguments most of them fail, but never with ENOSYS.
+// System calls that the filter must permit. If the filter refused one of them, no other test would notice it on most
+// machines. With these arguments most of the calls fail, but only the filter makes them fail with ENOSYS.
 const NamedCall kPermitted[] = {
     {"unsent bytes of a socket", [] { return static_cast<long>(ioctl(-1, SIOCOUTQ, nullptr)); }},
     {"a device", [] { return static_cast<long>(ioctl(-1, _IOWR(0x1b, 1, std::uint64_t), nullptr)); }},
@@ -138,7 +138,8 @@ const NamedCall kPermitted[] = {
      [] { return syscall(SYS_mmap, nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }},
 };
 
-// Without the filter, none of these calls fails with ENOSYS or does lasting harm.
+// Calls that the filter must refuse with ENOSYS. With these arguments, a call that the filter fails to refuse would
+// return another result and do no lasting harm.
 const NamedCall kForbidden[] = {
     {"execve", [] { return syscall(SYS_execve, "/does/not/exist", nullptr, nullptr); }},
     {"execveat", [] { return syscall(SYS_execveat, -1, "/does/not/exist", nullptr, nullptr, 0); }},
@@ -290,7 +291,7 @@ TEST_F(Sandbox, StrictConfinesToTheNamedPaths) {
   EXPECT_EQ(strictly([&] { return open_error("outside/file", O_RDONLY); }), EACCES);
   EXPECT_EQ(strictly([&] { return open_error("outside/file", O_WRONLY); }), EACCES);
   EXPECT_EQ(strictly([&] { return open_error("outside/new", O_WRONLY | O_CREAT); }), EACCES);
-  // The error may be EACCES or EXDEV.
+  // The test accepts any error, because Landlock may refuse a rename to another directory with EACCES or with EXDEV.
   EXPECT_NE(strictly([&] { return error_of_call(::rename(path("writable/file").c_str(), path("outside/x").c_str())); }),
             0);
   EXPECT_EQ(strictly([&] { return open_error("readable/file", O_RDONLY); }), 0);

@@ -49,7 +49,8 @@ T soon(std::future<T> future) {
   return future.get();
 }
 
-/// The calls belong to one io_context, whose destructor waits for them.
+/// The threads of the calls belong to the BlockingCalls of one io_context. wait_for_all() destroys the io_context,
+/// which joins these threads.
 class BlockingCallTest : public testing::Test {
  protected:
   void wait_for_all() { context_.reset(); }

@@ -117,7 +117,8 @@ TEST_F(SendSideTest, AChainWithABindReportsItsEnd) {
   EXPECT_TRUE(signalled(1));
 }
 
-// The device does not report the end of each Read: a Read counts as in progress until its slot is free.
+// The device reports the completion of signalled requests only. A Read therefore counts as in progress until its slot
+// is free, which for an unsignalled Read is after a later completion.
 TEST_F(SendSideTest, ReadsBeyondTheDepthAreCounted) {
   const auto read = [this](WorkContext* context) {
     send(context).opcode = IBV_WR_RDMA_READ;
@@ -135,7 +136,8 @@ TEST_F(SendSideTest, ReadsBeyondTheDepthAreCounted) {
   EXPECT_EQ(queue_.read_waits(), 2u);
 }
 
-// An operation without a work request waits for the work posted before it: the last such work must be signalled.
+// An operation without a work request completes after the work requests that were appended before it. Therefore
+// append_software() makes the last of these work requests signalled if it has not been posted yet.
 TEST_F(SendSideTest, SoftwareOperationsCompleteInOrder) {
   send(nullptr);
   queue_.append_software(&context_, 5);
@@ -166,8 +168,8 @@ TEST_F(SendSideTest, UnsignalledWorkOnItsWayIsFlushedByAnEmptyWrite) {
   EXPECT_TRUE(queue_.take_software(slot));
 }
 
-// A probe has a slot of its own, so it is posted even if the queue is full. Its completion shows that all work before
-// it has completed.
+// A probe is an RDMA Write without data. A slot is reserved for it, so that it can be posted even if the user's
+// operations fill the queue. Its completion shows that all work that was posted before it has completed.
 TEST_F(SendSideTest, AProbeIsAnEmptyWriteThatReports) {
   for (int i = 0; i < 8; ++i) send(nullptr);
   ASSERT_TRUE(queue_.full());
@@ -262,8 +264,8 @@ TEST_F(SendSideTest, RefusedWorkIsFlushedLater) {
   EXPECT_TRUE(queue_.empty());
 }
 
-// The device reports a work request before one that was posted earlier. Its completion waits for the earlier one, and
-// keeps its status.
+// The device completes a work request before one that was posted earlier. The SendSide returns the slot of the later
+// request only after that of the earlier one, and with the status that the device reported for the later request.
 TEST_F(SendSideTest, OvertakingWorkWaitsForItsTurn) {
   queue_ = SendSide({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true});
   for (int i = 0; i < 3; ++i) send(nullptr);

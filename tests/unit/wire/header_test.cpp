@@ -47,7 +47,7 @@ TEST(Header, ShortMessagesAreDiscarded) {
   EXPECT_EQ(answered_with(WireError::too_short), Answer::discard);
 }
 
-// [8166-4.2.2-a] [8166-4.5.1-a] other versions: ERR_VERS
+// [8166-4.2.2-a] [8166-4.5.1-a] a message of a version other than one is answered with ERR_VERS
 TEST(Header, OtherVersionsAreRefused) {
   for (const char* version : {"00000000", "00000002", "ffffffff"}) {
     EXPECT_EQ(error_of(std::string("0000000a") + version + "00000020 00000000 00000000 00000000 00000000 0000000a"),

@@ -56,7 +56,8 @@ TEST(PrivateDataTest, FoundAnywhere) {
   }
 }
 
-// [8797-5.1-a] [8797-5.2-a] [8797-5.2-c] not found: absent, of an unknown version, truncated
+// [8797-5.1-a] [8797-5.2-a] [8797-5.2-c] find_private_data() finds nothing if the structure is absent, has an unknown
+// version, or is truncated.
 TEST(PrivateDataTest, NotFound) {
   EXPECT_FALSE(find_private_data({}));
   EXPECT_FALSE(find_private_data(from_hex("f6ab0e18 02010303")));
@@ -73,7 +74,8 @@ TEST(PrivateDataTest, SearchGoesOn) {
   EXPECT_EQ(*find_private_data(from_hex("f6ab0e18 f6ab0e18 01010303")), (PrivateData{true, 4096, 4096}));
 }
 
-// [8797-4.2-b] [8797-4.2-c] [8166-3.3.2-b]
+// [8797-4.2-b] [8797-4.2-c] [8166-3.3.2-b] The inline threshold of a direction is the smaller of the send size of the
+// sender and the receive size of the receiver. Both sides compute the same thresholds.
 TEST(PrivateDataTest, Thresholds) {
   const PrivateData client{true, 4096, 16384};
   const PrivateData server{true, 8192, 2048};
@@ -93,7 +95,7 @@ TEST(PrivateDataTest, Defaults) {
   EXPECT_FALSE(out.remote_invalidation);
 }
 
-// [8797-4.1-a] [8797-4.1-c]
+// [8797-4.1-a] [8797-4.1-c] Send with Invalidate is permitted only if both sides have set flag R
 TEST(PrivateDataTest, RemoteInvalidationNeedsBoth) {
   for (const bool ours : {false, true})
     for (const bool peers : {false, true})

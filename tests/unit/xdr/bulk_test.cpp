@@ -140,8 +140,8 @@ TEST(BulkIn, ReadChunkLengths) {
   }
 }
 
-// [8166-6.1-b] a Read chunk before, after or inside the eligible item does not decode; nor does one for an item whose
-// length is 0, or exceeds 32 bits with its pad
+// [8166-6.1-b] The decoder rejects a Read chunk whose Position is not that of the eligible item. It also rejects a Read
+// chunk for an item whose count word is 0, or so large that the count plus the pad exceeds 32 bits.
 TEST(BulkIn, ReadChunkPositions) {
   for (const std::uint32_t position : {0u, 4u, 12u, 16u, 1000u}) {
     bulk_data data{};

@@ -12,14 +12,15 @@ namespace {
 using xdr::Decoder;
 using xdr::Encoder;
 
-/// Supplies `all` in pieces of `step` bytes. If `direct`, place() supplies the rest of a long opaque in one piece.
+/// A message `all` that arrives in pieces of `step` bytes, one piece for each call of more(). If `direct` is true,
+/// place() copies the part of a long opaque that has not arrived yet to its target in one step.
 class Arriving final : public xdr::Source {
  public:
   Arriving(std::vector<std::byte>& all, std::uint32_t step, bool direct) : all_(all), step_(step), direct_(direct) {
     message_.length = static_cast<std::uint32_t>(all.size());
   }
   const Payload& message() const { return message_; }
-  std::uint32_t left_out = 0;  // bytes that place() supplied
+  std::uint32_t left_out = 0;  // bytes that place() copied to their target, so that message_ has no piece for them
   bool lost = false;
 
   bool more() override {

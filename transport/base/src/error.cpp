@@ -7,8 +7,8 @@
 namespace rpcrdma {
 namespace {
 
-// Categories are identified by number: a plug-in may contain copies of them, and an error of a copy must compare equal
-// to the same error of the original.
+// The identifiers of the categories. Two category objects with the same identifier compare equal. A plug-in may contain
+// copies of the category objects, and an error with such a copy must compare equal to the same error of the program.
 constexpr std::uint64_t kConditionId = 0x7270'6372'646d'6101;
 constexpr std::uint64_t kBaseId = 0x7270'6372'646d'6102;
 

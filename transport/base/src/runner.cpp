@@ -66,8 +66,9 @@ bool Runner::linger(bool (*look)(void*), void* object, Clock::duration& left) {
   return found;
 }
 
-/// In the window, yields before the first poll and after every kPollsPerYield polls: the peer may wait for this CPU.
-/// Takes the time of the polls from `left`, which limits the window.
+/// Polls for work by calling `look`, at most until the polling window is over. The WaitPolicy determines the window,
+/// and `left` limits it. Within the window, yields the CPU before the first poll and after every kPollsPerYield polls,
+/// because the peer may be waiting for this CPU. Subtracts the time of the polls from `left`.
 template <typename Poll>
 std::size_t Runner::spin(Poll look, Clock::duration& left) {
   if (!yields_first() || ++turns_ % kProbe == 0) {

@@ -13,17 +13,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The time that a peer takes to answer a short call.
+/// The time in which a peer is assumed to answer a short call.
 constexpr WaitPolicy::Duration kShortCall = 40us;
-/// 1/kShare of the elapsed time is added to the allowance.
+/// The allowance is the time that polls may still spend without finding work. It grows by 1/kShare of the elapsed time.
 constexpr int kShare = 50;
-/// The largest allowance, in windows: this many polls in a row may find nothing.
+/// The limit of the allowance, as a multiple of the time for which one poll may last. With a full allowance, the thread
+/// may make kBurst polls that find nothing, one directly after the other.
 constexpr int kBurst = 8;
 constexpr WaitPolicy::Duration kLeastWakeUp = 2us;
 constexpr WaitPolicy::Duration kMostWakeUp = 300us;
-/// After displaced() a thread does not poll for a while. This pause is kFirstPause at first, doubles with each call of
-/// displaced(), and shrinks with each poll that finds work. It is at least kPauses times the lost time, and at most
-/// kLongestPause.
+/// Each call of displaced() stops polling for a pause. The pause is kFirstPause at first, and doubles with each call.
+/// Each poll that finds work shortens the next pause, but not below kFirstPause. A pause lasts at least kPauses times
+/// as long as the thread had lost its processor. No pause is longer than kLongestPause.
 constexpr int kPauses = 8;
 constexpr WaitPolicy::Duration kFirstPause = 10ms;
 constexpr WaitPolicy::Duration kLongestPause = 1s;

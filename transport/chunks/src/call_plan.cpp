@@ -21,7 +21,8 @@ void plan_writes(const CallShape& shape, CallPlan& out) {
     out.header.chunks.begin_write_chunk();
     const std::size_t first = out.writes.size();
     GatherList joined;
-    // [8166-3.4.6-a] [8166-3.4.6.2-a] offers exactly the given memory, without room for a pad
+    // [8166-3.4.6-a] [8166-3.4.6.2-a] The Write chunk covers exactly the memory that the caller has provided for the
+    // result. It has no additional room for the XDR pad.
     for (const BufferRef& part : parts) append(joined, part);
     out.writes.insert(out.writes.end(), joined.begin(), joined.end());
     for (std::size_t i = first; i < out.writes.size(); ++i)
@@ -63,8 +64,8 @@ void add_read_chunk(std::span<const BufferRef> parts, std::uint32_t position, Ca
   }
 }
 
-/// [8166-6.1-a] Only items that the upper layer has marked are reduced. [8166-3.4.2-a] [8166-3.4.4.4-a] Each item is
-/// one chunk.
+/// Makes the Read list anew, with one chunk for each reduced item [8166-3.4.2-a] [8166-3.4.4.4-a]. [8166-6.1-a] Only
+/// data that the upper layer has passed as an item can be reduced.
 void plan_reads(const CallShape& shape, CallPlan& out) {
   out.header.chunks.reads.clear();
   out.reads.clear();
@@ -93,16 +94,17 @@ std::size_t largest_left(const Payload& payload, const ItemFlags& reduced) noexc
   return best;
 }
 
-/// Moves items into Read chunks, the largest first, until header and stream fit. False if the items that may be moved
-/// do not suffice.
+/// Moves items from the stream into Read chunks, the largest item first, until the header and the stream together fit
+/// into one Send. Returns false if they do not fit when no further item can be moved.
 bool fit_inline(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   for (;;) {
-    // Each chunk makes the header longer: measure again.
+    // The previous round may have added a Read chunk, which makes the header longer.
     out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));
     // [8166-3.3.2-a] [8166-4.2.4-e] header and stream together fit the threshold
     if (out.header_size + stream_size(*shape.payload, out.reduced) <= limits.send) return true;
     const std::size_t next = largest_left(*shape.payload, out.reduced);
-    // [8166-8.2.2-a] only items that may be reduced are moved; if none is left, the header and the stream do not fit
+    // [8166-8.2.2-a] If the call must not be reduced, no item is moved to a Read chunk. If no item is left in the
+    // stream, nothing more can be moved.
     if (!shape.may_reduce || next == shape.payload->items.size()) return false;
     out.reduced[next] = true;
     plan_reads(shape, out);

@@ -7,8 +7,9 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The send buffer begins with kZeros zeros for pads. The payload begins at kHeaderRoom: a header with a few segments
-/// fits between the two.
+/// The layout of the send buffer, in bytes. The first kZeros bytes are zeros, which serve as XDR pads. The payload
+/// begins at the offset kHeaderRoom, so that a transport header with only a few segments fits between the zeros and the
+/// payload. A larger header needs a buffer of its own.
 constexpr std::uint32_t kZeros = 4;
 constexpr std::uint32_t kHeaderRoom = 128;
 constexpr std::uint32_t kFirstGrowth = 16384;

@@ -8,7 +8,8 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The size of XID and message type, which precede every item.
+/// The size in bytes of the XID and the message type. An RPC message begins with them, so no item may begin before
+/// their end.
 constexpr std::uint32_t kPrefix = 8;
 
 /// A stable insertion sort: lists are short and usually sorted, and std::stable_sort would allocate.

@@ -18,8 +18,9 @@ error_code fill_write_list(const Payload& payload, const wire::ChunkLists& offer
     const std::span<Segment> segments = chunks.write_chunk(i);
     // [8166-4.3.2.3-a] [8166-4.3.2.2-a] the item of an empty chunk stays inline, and the reply repeats the empty chunk
     const bool used = i < payload.items.size() && !segments.empty();
-    // [8166-4.3.2-a] [8166-4.3.2.1-a] [8166-3.4.6.2-b] [8166-3.4.6.2-c] a used chunk has the length of its item,
-    // without the pad; [8166-4.3.2.2-c] the segments of an unused chunk have the length 0
+    // [8166-4.3.2-a] [8166-4.3.2.1-a] [8166-3.4.6.2-b] [8166-3.4.6.2-c] In the reply, the lengths of the segments of a
+    // used chunk add up to the length of its item without the pad. [8166-4.3.2.2-c] The segments of an unused chunk
+    // have the length 0.
     if (!fill_lengths(segments, used ? payload.items[i].length : 0)) return TransportError::reply_too_long;
     if (used) out.reduced[i] = true;
   }
@@ -53,9 +54,10 @@ error_code plan_reply(const Payload& payload, const wire::Header& call, std::uin
   append_stream(out.stream, payload, out.reduced, zeros);
   const std::uint64_t length = total_size(out.stream);
   out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));
-  // [8166-4.3.2.3-b] a large result without a Write chunk makes the reply long
-  if (out.header_size + length <= threshold) return {};  // [8166-4.3.3-b] a reply of exactly the threshold fits
-  // [8166-3.5.3-d] otherwise the reply is a Long Reply, if the Reply chunk is large enough
+  // [8166-4.3.2.3-b] A result without a Write chunk is part of `stream`. [8166-4.3.3-b] The reply is sent inline if its
+  // size with the header is at most the threshold.
+  if (out.header_size + length <= threshold) return {};
+  // [8166-3.5.3-d] Otherwise the reply is a Long Reply, if the Reply chunk is large enough.
   if (out.header_size > threshold || !offered.has_reply_chunk() || length > total_length(offered.reply_chunk()))
     return TransportError::reply_too_long;
   for (std::size_t i = 0; i < offered.reply_chunk().size(); ++i)

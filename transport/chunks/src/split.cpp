@@ -3,7 +3,7 @@
 
 namespace rpcrdma::transport {
 
-/// Skips memory and segments that are used up; false at the end.
+/// Advances past buffers and segments that are used up. Returns false if no buffer or no segment is left.
 bool Splitter::settle() noexcept {
   while (!memory_.empty() && memory_used_ == memory_.front().size) {
     memory_ = memory_.subspan(1);
@@ -29,7 +29,8 @@ void Splitter::skip(std::uint64_t of_segments, std::uint64_t of_memory) noexcept
   memory_used_ = static_cast<std::uint32_t>(of_memory);
 }
 
-/// Takes up to `most` bytes of the current piece of memory, and as many of the current segment.
+/// Returns the next part of the memory, and advances in the memory and in the segments by its size. The part ends after
+/// `most` bytes, or earlier if the current piece of memory or the current segment ends earlier.
 BufferRef Splitter::take(std::uint32_t most) noexcept {
   const std::uint32_t in_segment = segments_.front().length - segment_used_;
   const std::uint32_t in_memory = memory_.front().size - memory_used_;

@@ -19,7 +19,8 @@ namespace {
 /// A server posts at most this many receives for calls before it knows how many credits the client requests
 /// [8166-3.3.3-e].
 constexpr std::uint32_t kFirstReceives = 4;
-/// The send credits for RDMA_ERROR messages, in addition to one for the reply to each call.
+/// The number of entries of the send queue that are reserved for RDMA_ERROR messages. The connection also reserves one
+/// entry for the reply to each call that the peer may have outstanding.
 constexpr std::uint32_t kErrorSends = 16;
 
 /// The credits for the calls that this side sends (Role::client) or answers (Role::server).
@@ -118,7 +119,8 @@ std::uint32_t Connection::call_credits() const noexcept { return std::max(credit
 
 std::uint32_t Connection::first_receives() const noexcept {
   const std::uint32_t calls = setup_.role == Role::server ? std::min(kFirstReceives, setup_.options.credits) : 1;
-  // [8167-4.3.1-a] [8167-4.3.1-b] posts receives for reverse calls, or for the replies to them, from the start
+  // [8167-4.3.1-a] [8167-4.3.1-b] The receives for the reverse direction are posted from the start. On a client they
+  // are for reverse calls, and on a server for the replies to reverse calls.
   return calls + setup_.options.reverse_credits;
 }
 
@@ -152,7 +154,9 @@ bool Connection::add_receives(std::uint32_t more, bool within_budget) {
 
 void Connection::repost(ReceiveSlot& slot) noexcept {
   if (ended_) return;
-  // [xchar-3.1-a] a receive is never smaller than announced
+  // [xchar-3.1-a] A posted receive must not be smaller than the announced size. The slot gets memory of the present
+  // size before it is posted again. If there is no memory for a larger size, on_replaced() gives up this size before it
+  // is announced.
   const bool replaced = slot.memory().size == receives_.size() || receives_.replace(slot);
   posted(queue_pair_->post_receive(slot.memory(), &slot));
   if (control_) control_->on_replaced(replaced);
@@ -163,8 +167,8 @@ void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   const std::uint64_t number = info_.number;
   info_ = info;
   info_.number = number;
-  // [8797-4-b] negotiated anew for each connection; [8797-5.1-a] without private data a peer has thresholds of 1024 and
-  // no remote invalidation
+  // [8797-4-b] The thresholds and remote invalidation are negotiated anew for each connection. [8797-5.1-a] A peer that
+  // sends no private data has thresholds of 1024 bytes and does not support remote invalidation.
   const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});
   thresholds_ = wire::negotiate(own_private_data(), peers);
   expects_invalidation_ = thresholds_.remote_invalidation;
@@ -192,7 +196,8 @@ void Connection::fall_back() noexcept {
 }
 
 std::uint32_t Connection::max_call() const noexcept {
-  // [v2-5-b] until the version is settled, the server may support version one only
+  // [v2-5-b] Until the version is settled, the server may support version one only. Until then a call is at most 1024
+  // bytes long, whatever the negotiated threshold is.
   return version_settled_ ? thresholds_.send : std::min(thresholds_.send, wire::kMinThreshold);
 }
 
@@ -204,7 +209,8 @@ void Connection::abort(error_code why, const char* message, std::optional<std::u
   if (ended_) return;
   if (message != nullptr && !aborted_) message_log(xid).info("connection aborted: {}", message);
   aborted_ = true;
-  // If `why` is only a consequence of the end, the fabric reports the cause.
+  // The errors `flushed` and `not_connected` do not tell why the connection ends. They are therefore not kept as the
+  // reason. The fabric reports the reason when it reports the end of the connection.
   const bool echo = why == fabric::FabricError::flushed || why == fabric::FabricError::not_connected;
   if (!reason_ && !echo) reason_ = why;
   connected_ = false;
@@ -213,7 +219,8 @@ void Connection::abort(error_code why, const char* message, std::optional<std::u
 
 void Connection::log_end(error_code why) const {
   const char* const what = was_connected_ ? "connection ended" : "connection not made";
-  // A client reports its failures to its user.
+  // On a client, a debug line suffices, because the client also returns the error to its user. A server has no user to
+  // whom it could return the error.
   if (why && setup_.role == Role::server)
     end_log().info("{}: {}", what, Reason{why});
   else
@@ -231,7 +238,7 @@ void Connection::destroy() noexcept {
   if (!queue_pair_) return;
   traffic_.read_depth_waits = queue_pair_->read_waits();
   traffic_.retransmissions = queue_pair_->retransmissions();
-  // Deferred: the caller may be within a callback of the queue pair.
+  // Deletes the queue pair later, because a callback of the queue pair may be calling this function.
   fabric::delete_later(context(), std::move(queue_pair_));
 }
 
@@ -243,9 +250,11 @@ void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
 
 void Connection::on_disconnected(error_code why) noexcept {
   connected_ = false;
-  // Deferred: this is a callback of the queue pair, which finish() destroys.
+  // This function is a callback of the queue pair. finish() gives up the queue pair and notifies the user, so finish()
+  // runs later, from the io_context.
   guard_.post(context(), [why](Connection& self) {
-    const ConnectionPtr alive(&self);  // the user drops its reference
+    // Keeps the connection until finish() has returned, because the user may drop its reference in on_disconnected().
+    const ConnectionPtr alive(&self);
     self.finish(self.reason_ ? self.reason_ : why);
   });
 }

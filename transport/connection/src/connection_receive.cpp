@@ -42,13 +42,14 @@ void Connection::received(ReceiveSlot& slot, const fabric::Completion& completio
 void Connection::undecodable(wire::WireError error, Received& message) noexcept {
   const bool option = message.header.procedure == wire::Procedure::optional &&
                       (error == wire::WireError::bad_option || error == wire::WireError::bad_direction);
-  // [xchar-2.1-a] answers a malformed option as an XDR error
+  // [xchar-2.1-a] An optional message with malformed content counts as an XDR error. control_ sends the answer.
   if (option && control_ != nullptr) return control_->on_malformed(message.header);
   events_->on_bad_message(error, message);
 }
 
-/// [v2-5.1-a] A message of version two, unless it is an RDMA_ERROR, settles the version of a client. A server follows
-/// its client.
+/// [v2-5.1-a] Settles the protocol version of the connection by the header of a received message. An RDMA_ERROR settles
+/// nothing. A client whose version is not settled uses version two from the first message of version two on. A server
+/// uses version two from the first message of version two on. Until then it uses the lowest version that it accepts.
 void Connection::learn_version(const wire::Header& header) noexcept {
   if (header.procedure == wire::Procedure::error) return;
   const bool server = setup_.role == Role::server;
@@ -71,8 +72,9 @@ void Connection::dispatch(Received& message) noexcept {
       // [v2-4.2.2-a] the header states the direction
       if (message.header.version >= wire::kVersionTwo)
         return message.header.direction == wire::Direction::call ? on_call(message) : events_->on_reply(message);
-      // In version one only the payload states the direction, and it has not been read yet. But a Position-Zero Read
-      // chunk belongs to a call: the Read list of a reply is empty [8166-4.3.1-a].
+      // In version one only the RPC message states the direction. The RPC message of an RDMA_NOMSG is in a chunk that
+      // has not been read yet. A message with a Position-Zero Read chunk is a call, because the Read list of a reply is
+      // empty [8166-4.3.1-a].
       return has_position_zero(message.header.chunks) ? on_call(message) : events_->on_reply(message);
     default: break;
   }

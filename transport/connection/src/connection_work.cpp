@@ -44,8 +44,10 @@ void Connection::on_batch_end() noexcept { end_batch(); }
 
 void Connection::end_batch() noexcept {
   if (ended_) return;
-  const ConnectionPtr self(this);  // the user may drop its reference
-  in_batch_ = true;                // the batch includes the work that the waiters post
+  // Keeps this object alive until the function returns: the callbacks below may drop the last other reference to it.
+  const ConnectionPtr self(this);
+  // Work that the following functions post needs no submission of its own: the submit() below includes it.
+  in_batch_ = true;
   reply_queue_.serve();
   send_queue_.serve();
   if (events_ != nullptr) events_->on_batch_end();

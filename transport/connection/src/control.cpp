@@ -46,8 +46,9 @@ void Control::on_message(const wire::Header& header) {
   if (request_xid_) note_progress(header);
   const bool error = header.procedure == wire::Procedure::error;
   if (connection_.role() == Role::server) {
-    // Until the first reply, a client has only one message outstanding [v2-5-a]. This side's INIT_XCHAR precedes that
-    // reply, so the client's next message shows that INIT_XCHAR has arrived.
+    // [v2-5-a] A client must not send a second message before it has received the reply to its first one. This side
+    // sends INIT_XCHAR before that reply. The second message therefore shows that INIT_XCHAR has arrived, and the
+    // credit that INIT_XCHAR holds becomes free.
     held_ = false;
     if (!error) announce(false);
     return;
@@ -55,14 +56,17 @@ void Control::on_message(const wire::Header& header) {
   const bool reply = header.procedure != wire::Procedure::optional && header.direction == wire::Direction::reply;
   if (!reply) return;
   held_ = false;  // the reply answers a call that was sent after INIT_XCHAR, which has therefore arrived
-  // A peer that does not know the extension posts receives only for its credits. If it grants one credit only,
-  // INIT_XCHAR could find no receive.
+  // INIT_XCHAR needs a receive at the peer. A peer that does not know the extension may post receives only for the
+  // credits that it grants, and INIT_XCHAR uses one of these receives instead of a call. This side therefore sends
+  // INIT_XCHAR only if it can use at least two credits. In the phase `heard`, the peer has sent its own INIT_XCHAR, so
+  // it knows the extension and has a receive for this message.
   if (!error && (std::min(header.credits, connection_.call_credits()) > 1 || phase_ == ExchangePhase::heard))
     announce(phase_ == ExchangePhase::heard);
 }
 
-/// [xchar-4.1-b] Sends INIT_XCHAR, the first optional message, once version two is agreed. `known`: the peer has shown
-/// that it supports the extension.
+/// [xchar-4.1-b] Sends INIT_XCHAR, the first optional message of this side. To be called when version two has been
+/// agreed. `known` is true if the peer has shown that it supports the extension. If `known` is false, INIT_XCHAR holds
+/// a call credit until it is known to have arrived.
 void Control::announce(bool known) {
   const ExchangeTransition next = transition(phase_, ExchangeEvent::announce);
   if (next.reaction != Reaction::take) return;
@@ -102,8 +106,9 @@ bool Control::post_option(const Option& option, std::uint32_t xid, wire::Directi
   wire::Header header;
   header.xid = xid;
   header.version = wire::kVersionTwo;
-  // [v2-4.2.2-d] [v2-4.2.2-e] A response has the direction reply; every other message has the direction call, and an
-  // XID of its own.
+  // [v2-4.2.2-d] [v2-4.2.2-e] The caller of post_option() passes Direction::reply and the XID of the request for a
+  // response. It passes Direction::call and a new XID for every other message. The direction determines the meaning of
+  // the credit field: a request for credits, or a grant.
   header.credits =
       direction == wire::Direction::call ? connection_.call_credits() : connection_.events_->granted_credits();
   header.procedure = wire::Procedure::optional;
@@ -129,7 +134,8 @@ bool Control::post_answer(const Answer& answer) {
 
 void Control::answer(const Answer& answer) {
   if (answer.kind != AnswerKind::response) ++counted_.refused;
-  // A peer that obeys its credits has no more messages outstanding than this side has receives.
+  // Each queued answer belongs to a message of the peer that is still unanswered. A peer that respects the credit grant
+  // has at most max_receives() unanswered messages. A longer queue is therefore a violation.
   if (answers_.size() >= connection_.max_receives())
     return connection_.abort(fabric::FabricError::protocol_violation,
                              "the peer sends optional messages faster than it accepts the answers");
@@ -145,21 +151,23 @@ void Control::pump() {
     answers_.pop_front();
     if (!post_answer(first)) break;
   }
-  // One slot is kept free for answers.
+  // Posts messages of this side only while at least two slots are idle, so that an idle slot remains for answers.
   while (!lost_ && std::ranges::count(slots_, false, &SendSlot::busy) > 1 && post_next()) {
   }
   pumping_ = false;
 }
 
-/// Posts one update, offer or request (perhaps an empty one) of this side; false if nothing is due, or nothing may be
-/// sent now.
+/// Posts the next message of this side that is not an answer: a request of the program or of the policy, an update, an
+/// offer, or the empty request of post_fence(). Returns false if no message is due, or if none may be sent at present.
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {
-    // If an earlier request ended unsent, the replies that were planned before that request are posted first.
+    // prepare_request() may begin a new epoch of reply plans, and the connection counts the open plans of only two
+    // epochs. Plans of the previous epoch may still be open if an earlier request was prepared but ended unsent.
     if (!prepared_ && !connection_.old_plans_posted()) return false;
     prepare_request();
-    // [xchar-3.1-d] replies that were planned with the larger limit are posted first
+    // [xchar-3.1-d] If the request asks for smaller receives, prepare_request() has lowered this side's send limit.
+    // Replies that were planned before may exceed the new limit, so they are posted before the request.
     if (!connection_.old_plans_posted()) return false;
     return post_request(requests_.front().wanted);
   }
@@ -188,7 +196,8 @@ bool Control::post_update() {
     cleared_[id] = false;
     if (id == kReceiveSize) {
       told_.receive_buffer_size = own_.receive_buffer_size;
-      // A peer that has requested this size sends replies of up to this size inline; they need no Reply chunk.
+      // If the peer has requested this size, it may send replies of up to this size inline from now on. Calls with such
+      // replies need no Reply chunk.
       connection_.thresholds_.receive = std::max(connection_.thresholds_.receive, std::exchange(reply_size_, 0));
     } else if (id == kInvalidation) {
       told_.requester_remote_invalidation = own_.requester_remote_invalidation;

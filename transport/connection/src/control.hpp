@@ -18,15 +18,18 @@ namespace rpcrdma::transport {
 /// Sends and answers the optional messages of a connection of version two, and exchanges characteristics. A Connection
 /// owns its Control.
 ///
-/// INIT_XCHAR and UPD_XCHAR have no answer. One that this side has sent is `unproven` until a later request is known to
-/// have arrived. INIT_XCHAR also ceases to be unproven when it is refused. At most one message is unproven, and at most
-/// one request awaits its answer: before an update that would follow an unproven message, this side sends an empty
-/// REQ_XCHAR and awaits the answer. So the peer needs two Receives for this side's messages, and two for the answers to
-/// its own messages: kReceives, in addition to the Receives that credits count.
+/// INIT_XCHAR and UPD_XCHAR have no answer. After this side has sent one of them, the message is `unproven` until a
+/// later REQ_XCHAR of this side is known to have arrived. INIT_XCHAR also ceases to be unproven when the peer refuses
+/// it. At most one message of this side is unproven. If an UPD_XCHAR is due while a message is unproven, this side
+/// first sends an empty REQ_XCHAR and awaits the answer.
 ///
-/// A request is `overdue` if its deadline has passed without an answer; its handler, if any, has run. The next message
-/// may follow when the late answer arrives, or when the peer has sent so many calls or replies that it must have
-/// received the request.
+/// At most one REQ_XCHAR of this side awaits its answer. The peer therefore needs two Receives for the messages of this
+/// side, one unproven message and one REQ_XCHAR. It needs two further Receives for the answers to its own messages.
+/// These four are kReceives. They are posted in addition to the Receives that credits count.
+///
+/// A request is `overdue` if its deadline has passed without an answer. The handler of the request, if it has one, has
+/// then run. This side may send its next message when the late answer arrives, or when the peer has sent so many calls
+/// or replies that it must have received the request.
 class Control final : public CharacteristicsExchange {
  public:
   /// The number of Receives that each side keeps posted for optional messages.
@@ -36,27 +39,31 @@ class Control final : public CharacteristicsExchange {
 
   Control(Connection& connection, const CharacteristicOptions& options);
 
-  /// Allocates the memory for Sends. To be called first.
+  /// Allocates the memory for the Sends of optional messages, and sets this side's first values. To be called before
+  /// all other functions.
   error_code prepare();
   /// To be called for each received message of version two, before on_option() or another event.
   void on_message(const wire::Header& header);
   void on_option(const wire::Header& header);
   /// To be called for an optional message that cannot be decoded.
   void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
-  /// True in ExchangePhase::active if this side's receives are larger than at first and are not being raised, and the
-  /// peer has not been told yet that smaller receives would suffice.
+  /// True if offer_smaller_receives() may be called. This requires ExchangePhase::active, and receives of this side
+  /// that are larger than at first and are not being raised. It also requires that this side has made no such offer
+  /// since the size of its receives last changed.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first.
   void offer_smaller_receives();
   /// Takes an RDMA_ERROR that answers an optional message of this side. Returns false for any other RDMA_ERROR.
   bool on_error(const wire::Header& header);
-  /// To be called on the client for a reverse call. Records the support that the call shows, unless the support of the
-  /// server is already known or the exchange is off.
+  /// To be called when a client receives a reverse call. The call shows that the server supports the reverse direction:
+  /// with chunks if `has_chunks` is true, and at least without chunks otherwise. Records this, unless the server's
+  /// support is already known or the phase is ExchangePhase::off.
   void on_reverse_call(bool has_chunks) noexcept;
   /// To be called for a call of this side. `size`: the number of bytes that the call would have without chunks.
   void on_own_call(std::uint64_t size);
-  /// To be called when a receive has been posted again. `replaced`: false if the receive is smaller than
-  /// ReceiveBuffers::size().
+  /// To be called when a receive has been posted again. `replaced` is false if the receive is still smaller than
+  /// ReceiveBuffers::size(), because there was no memory for a larger one. This side then gives up an increase of its
+  /// receive size that is in progress.
   void on_replaced(bool replaced);
   /// To be called when this side's support of the reverse direction may have changed.
   void on_backward_support();
@@ -67,7 +74,9 @@ class Control final : public CharacteristicsExchange {
   /// Sends the waiting messages that may be sent now.
   void pump();
 
-  /// The number of this side's call credits that an optional message holds until it is known to have arrived.
+  /// The number of granted credits that this side must not use for calls at present, 0 or 1. INIT_XCHAR occupies a
+  /// receive of the peer. Unless the peer is known to have a receive for it, one credit stays unused until INIT_XCHAR
+  /// is known to have arrived.
   std::uint32_t held_credits() const noexcept { return held_ ? 1 : 0; }
   /// Which reverse calls the peer accepts.
   BackwardSupport peer_backward_support() const noexcept { return peer_.backward_request_support; }
@@ -99,7 +108,7 @@ class Control final : public CharacteristicsExchange {
   };
   enum Id : std::uint8_t { kReceiveSize, kInvalidation, kBackward, kIds };
 
-  // Defined in control.cpp, but take() in control_peer.cpp:
+  // Defined in control.cpp, except take(), which is defined in control_peer.cpp:
   void announce(bool known);
   bool post(wire::Header& header);
   template <class Option>
@@ -115,7 +124,7 @@ class Control final : public CharacteristicsExchange {
   SendSlot* idle_slot() noexcept;
   bool take(ExchangeEvent event, std::uint32_t xid);
 
-  // Defined in control_peer.cpp, but on_response() in control_requests.cpp:
+  // Defined in control_peer.cpp, except on_response(), which control_requests.cpp defines:
   void on_init(const wire::Header& header);
   void on_request(const wire::Header& header);
   void on_response(const wire::Header& header);
@@ -140,7 +149,7 @@ class Control final : public CharacteristicsExchange {
   void on_deadline();
   void note_progress(const wire::Header& header);
 
-  // Defined in control_policy.cpp, but own_value() in control.cpp:
+  // Defined in control_policy.cpp, except own_value(), which is defined in control.cpp:
   void on_offer(std::uint32_t size);
   void take_offer();
   bool may_shrink() const noexcept;
@@ -162,46 +171,50 @@ class Control final : public CharacteristicsExchange {
   std::deque<Answer> answers_;
   std::uint32_t next_xid_;
   std::optional<std::uint32_t> init_xid_;  // the XID of INIT_XCHAR, until INIT_XCHAR is known to have arrived
-  bool unproven_ = false;                  // it is unknown whether the last INIT_XCHAR or UPD_XCHAR has arrived
+  bool unproven_ = false;                  // an INIT_XCHAR or UPD_XCHAR was sent and is not yet known to have arrived
   bool held_ = false;
   // The XID of the request in transit, until it is answered or, after its deadline, known to have arrived.
   std::optional<std::uint32_t> request_xid_;
-  bool fence_ = false;  // the request in transit is empty
+  bool fence_ = false;  // the request in transit is the empty REQ_XCHAR of post_fence()
   std::chrono::steady_clock::time_point fence_deadline_;
-  bool overdue_ = false;        // the deadline of the request in transit has passed without an answer
-  std::uint32_t progress_ = 0;  // forward calls or their replies received since the request in transit was sent
+  bool overdue_ = false;  // the deadline of the request in transit has passed without an answer
+  // The number of forward calls (on a server) or of replies to them (on a client) that have arrived since the request
+  // in transit was sent.
+  std::uint32_t progress_ = 0;
   boost::asio::steady_timer deadline_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   bool requests_refused_ = false;
 
   // Values.
   CharacteristicValues own_;   // this side's values in effect
-  CharacteristicValues told_;  // this side's values as announced
+  CharacteristicValues told_;  // the values that this side last announced; own_ may differ until UPD_XCHAR is sent
   std::array<bool, kIds>
       cleared_{};  // this side must announce that the peer's request for this value is no longer pending
   CharacteristicValues peer_;
-  std::optional<std::uint32_t> lowered_;  // the smaller Receive Buffer Size that this side has requested
+  std::optional<std::uint32_t> lowered_;  // bytes: limits this side's Sends because of its request for smaller receives
   bool doubtful_ = false;                 // it is not known whether the peer has lowered its receive size
   bool raising_ = false;                  // receives are being replaced by larger ones
-  bool raise_asked_ = false;              // the peer has requested these larger receives
-  std::uint32_t reply_size_ = 0;          // inline replies may have this size once the update has been sent
+  bool raise_asked_ = false;              // the peer has requested this replacement, and its request is pending
+  std::uint32_t reply_size_ = 0;          // the peer may send inline replies of this size once UPD_XCHAR has been sent
 
   // Requests of the program and of the policy.
-  // The first request has been sent if request_xid_ is set, and neither fence_ nor overdue_ is.
+  // requests_ holds those that have not ended. The first one has been sent if request_xid_ is set and both fence_ and
+  // overdue_ are false. If fence_ is true, an empty request is in transit instead. If overdue_ is true, the request in
+  // transit has ended, and requests_ does not contain it any more.
   std::deque<Request> requests_;
   bool prepared_ = false;  // prepare_request() has run for the first request
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
-  bool growth_asked_ = false;     // a request of the policy has not ended yet
+  bool growth_asked_ = false;     // a request that ask_for() has made for the policy has not ended yet
   bool shrinking_ = false;        // the policy requests smaller receives for a reason other than the size of calls
-  std::uint32_t to_replace_ = 0;  // receives that the peer must still replace; calls and empty requests consume them
+  std::uint32_t to_replace_ = 0;  // calls or empty requests to send until the peer has replaced its larger receives
   std::uint64_t own_calls_ = 0;
-  std::uint64_t idle_since_ = 0;  // own_calls_ when the idle timer was set
+  std::uint64_t idle_since_ = 0;  // the value that own_calls_ had when the idle timer was set
   bool watching_ = false;
   boost::asio::steady_timer idle_;
   std::uint32_t peer_offer_ = 0;  // the smaller size of receives that the peer has offered to accept; 0: none
   bool offer_due_ = false;        // the offer of smaller receives is to be sent
-  bool offered_ = false;          // the offer is due, or has been sent since the size of receives last changed
+  bool offered_ = false;          // set with offer_due_; no second offer is made until this side's receives change size
 
   Characteristics counted_;
 };

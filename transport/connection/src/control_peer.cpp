@@ -21,7 +21,7 @@ void Control::on_option(const wire::Header& header) {
     case wire::v2::OptionType::response: return on_response(header);
     case wire::v2::OptionType::update: return on_update(header);
   }
-  answer({header.xid, AnswerKind::refused, {}});  // [v2-3.1-a] the option is unknown
+  answer({header.xid, AnswerKind::refused, {}});  // [v2-3.1-a] this side does not know the type
 }
 
 bool Control::take(ExchangeEvent event, std::uint32_t xid) {
@@ -43,7 +43,8 @@ void Control::on_init(const wire::Header& header) {
   if (!take(ExchangeEvent::init, header.xid)) return;
   held_ = false;                                                  // the peer has receives for optional messages
   for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown characteristics are ignored
-  // No request has changed the limit of this side's Sends yet: it is the least size for which the policy ever asks.
+  // The present limit of this side's Sends, which no request has changed yet, becomes the least size that the policy
+  // asks for.
   growth_ = InlineGrowth(connection_.thresholds_.send, std::min(options_.max_send_size, wire::kMaxThreshold));
   watch_idleness();
   static constexpr std::array kReverseCalls{"unknown", "none", "without chunks", "all"};
@@ -59,15 +60,16 @@ void Control::on_update(const wire::Header& header) {
   if (phase_ != ExchangePhase::off && !wire::v2::decode(header.option, option)) return on_malformed(header);
   if (!take(ExchangeEvent::update, header.xid)) return;
   ++counted_.updates_received;
-  // [xchar-3.1-d] A request for smaller receives limits this side's Sends. An update ends this limit if it announces a
-  // size within the limit, or that the request is no longer pending.
+  // [xchar-3.1-d] When this side requests smaller receives, it limits its own Sends to `lowered_`. An update of the
+  // peer's receive size ends this limit in two cases: the announced size is at most `lowered_`, or the update says that
+  // the request is no longer pending.
   if (option.now.id == static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) && lowered_ &&
       (option.pending_cleared || option.now.value <= *lowered_)) {
     lowered_.reset();
     doubtful_ = false;
   }
   apply(option.now);
-  // [xchar-6.2-a] an experimental characteristic
+  // [xchar-6.2-a] By the experimental characteristic SmallerReceives, the peer offers to make its receives smaller.
   if (const auto size = wire::v2::SmallerReceives::size_in(option.now)) on_offer(*size);
 }
 
@@ -89,7 +91,8 @@ void Control::apply(const Characteristic& value) {
   }
 }
 
-/// [xchar-3.3-b] infers the peer's support from its reverse calls
+/// [xchar-3.3-b] To be called when a reverse call of the peer has arrived. If the peer's support of the reverse
+/// direction is unknown, infers it from the call: with chunks if the call has chunks, otherwise without.
 void Control::on_reverse_call(bool has_chunks) noexcept {
   if (phase_ == ExchangePhase::off || peer_.backward_request_support != BackwardSupport::unknown) return;
   peer_.backward_request_support = has_chunks ? BackwardSupport::general : BackwardSupport::size_limited;
@@ -110,7 +113,8 @@ void Control::on_request(const wire::Header& header) {
     }
   }
   answer(out);
-  if (raising_) on_replaced(true);  // the change takes effect at once if no smaller receive is left
+  // If no receive is smaller than the requested size, on_replaced() ends the raise now, and the new size takes effect.
+  if (raising_) on_replaced(true);
 }
 
 /// [xchar-3-a] refuses a value that this side does not interpret, or cannot change

@@ -31,8 +31,8 @@ void Control::ask_for(std::uint32_t size, const char* why, std::uint64_t& counte
   request(change, {});
 }
 
-/// False for a server: it sends no calls of the forward direction, and so cannot find out that the peer's receives are
-/// too large.
+/// Returns whether shrink() may ask the peer for smaller receives. On a server it may not: a server sends no calls of
+/// the forward direction, and so cannot find out that the peer's receives are too large.
 bool Control::may_shrink() const noexcept {
   return connection_.role() == Role::client && !lost_ && phase_ == ExchangePhase::active && options_.adaptive &&
          !requests_refused_ && connection_.thresholds_.send > growth_.least();

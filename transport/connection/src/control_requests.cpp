@@ -60,8 +60,9 @@ void Control::request(const CharacteristicChange& wanted, Handler handler) {
   pump();
 }
 
-/// [xchar-3.1-d] If the next request is for a smaller Receive Buffer Size, limits this side's Sends to that size, or to
-/// the default of version two if that is larger.
+/// [xchar-3.1-d] To be called before the first request in `requests_` is sent. If the request asks for receives that
+/// are smaller than this side's Sends may be, limits the Sends to the requested size, but not below the default of
+/// version two. Further calls for the same request have no effect.
 void Control::prepare_request() {
   if (std::exchange(prepared_, true)) return;
   const auto& size = requests_.front().wanted.receive_buffer_size;
@@ -157,7 +158,7 @@ void Control::end_request(error_code status, const ChangeOutcome& outcome) {
     take_offer();
     return handler(status, outcome);
   }
-  // A request without a handler comes from the policy.
+  // The request has no handler, so the policy (control_policy.cpp) has made it, and not the program.
   growth_asked_ = false;
   if (status || outcome.receive_buffer_size == Disposition::rejected) growth_.pause();
   if (std::exchange(shrinking_, false) && outcome.receive_buffer_size == Disposition::done)
@@ -167,7 +168,8 @@ void Control::end_request(error_code status, const ChangeOutcome& outcome) {
 
 bool Control::on_error(const wire::Header& header) {
   if (request_xid_ && header.xid == *request_xid_) {
-    // [xchar-3-b] a peer without REQ_XCHAR rejects every request
+    // [xchar-3-b] By RDMA2_ERR_INVAL_OPTION the peer says that it does not support REQ_XCHAR. This side then sends no
+    // more requests on this connection, and treats all outstanding and later ones as rejected.
     requests_refused_ = requests_refused_ || header.error == wire::ErrorKind::invalid_option;
     if (requests_refused_) to_replace_ = 0;
     const bool fence = fence_, late = overdue_;
@@ -183,7 +185,7 @@ bool Control::on_error(const wire::Header& header) {
     return true;
   }
   if (!init_xid_ || header.xid != *init_xid_) return false;
-  // [xchar-4.1-e] the peer may refuse this side's characteristics
+  // [xchar-4.1-e] The peer has answered INIT_XCHAR with an error. The connection continues.
   init_xid_.reset();
   unproven_ = held_ = false;
   take(ExchangeEvent::refusal, header.xid);
@@ -209,7 +211,7 @@ void Control::change(const CharacteristicChange& wanted, Handler handler) {
     outcome.requester_remote_invalidation = possible ? Disposition::done : Disposition::rejected;
   }
   if (const auto& support = wanted.backward_request_support) {
-    // This side announces at most the support that it has.
+    // The user may announce less support for reverse calls than this side has, but not more.
     const bool possible = *support <= connection_.events_->backward_support();
     if (possible) own_.backward_request_support = *support;
     outcome.backward_request_support = possible ? Disposition::done : Disposition::rejected;

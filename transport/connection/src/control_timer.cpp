@@ -31,16 +31,18 @@ void Control::on_deadline() {
     to_replace_ = 0;
     if (!fence_) doubt();
   }
-  // The requests are in the order of their deadlines; a request in transit is the first.
+  // requests_ is in the order of the deadlines. If one of these requests has been sent and awaits its answer, it is the
+  // first one.
   while (!requests_.empty() && requests_.front().deadline <= now) end_request(BaseError::deadline_exceeded, {});
   if (!requests_.empty()) arm(requests_.front().deadline);
   if (request_xid_ && fence_ && !overdue_) arm(fence_deadline_);
   pump();
 }
 
-/// Counts the calls of the peer, or its replies to this side's calls, that arrive after a request was sent. At the time
-/// of the request, at most as many of them were in transit as there are credits. One more shows that the peer has
-/// received the request.
+/// Counts the messages of the forward direction that arrive while a request is in transit: calls on a server, replies
+/// on a client. The peer can send at most as many of them as there are credits before it receives a message that
+/// follows the request. One message more therefore shows that the peer has received the request. If the request is
+/// overdue, this side then treats it as answered.
 void Control::note_progress(const wire::Header& header) {
   const auto forward = connection_.role() == Role::server ? wire::Direction::call : wire::Direction::reply;
   const bool rpc = header.procedure == wire::Procedure::msg || header.procedure == wire::Procedure::nomsg;

@@ -6,7 +6,8 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Without a budget, larger receives of one connection may take at most 1/kRaisedPart of the pool; no RFC sets a limit.
+/// If there is no ReceiveBudget, a connection may raise the size of its receives only if all its receives, with the new
+/// size, fit 1/kRaisedPart of the pool (has_room()). No RFC sets a limit.
 constexpr std::size_t kRaisedPart = 8;
 
 }  // namespace
@@ -64,7 +65,8 @@ void ReceiveBuffers::set_size(std::uint32_t size) noexcept {
 
 bool ReceiveBuffers::replace(ReceiveSlot& slot) {
   const bool larger = slot.memory_.size < size_;
-  // Checks again: other users may have taken the memory that has_room() found.
+  // If the new buffer is larger, checks the budget again. When has_room() allowed larger buffers, it reserved nothing,
+  // so other connections may have taken the memory since then.
   const bool fits = !larger || budget_ == nullptr || memory::Pool::footprint(size_) <= budget_->offer(footprint_);
   ReceiveBlock* const block = fits ? make_block(size_) : nullptr;
   if (block == nullptr) return !larger;

@@ -7,7 +7,8 @@
 namespace rpcrdma::fabric {
 namespace {
 
-/// Replaces the user's events after quiesce(), so that delivery never has to check for null.
+/// Ignores all events. quiesce() sets events_ to an object of this class instead of null, so that events_ can be used
+/// without a check for null.
 class NoEvents final : public QueuePairEvents {
  public:
   void on_established(const ConnectionInfo&) noexcept override {}
@@ -48,7 +49,8 @@ void CompletionDispatcher::run(int max_batches) {
 }
 
 void CompletionDispatcher::run_batch() {
-  // A callback may empty the ring by quiesce(). Completions that a callback adds belong to the next batch.
+  // The batch ends at the present tail of the ring. Completions that are added during a callback belong to the next
+  // batch. The loop also checks for an empty ring, because a callback may call quiesce(), which empties the ring.
   const std::uint64_t last = ready_.tail();
   while (!ready_.empty() && ready_.head() != last) {
     const Ready ready = ready_.front();

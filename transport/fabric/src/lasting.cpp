@@ -67,7 +67,9 @@ class LastingListener final : public Listener, public Hook {
   error_code refused;  ///< why the last attempt to listen again failed
 
  private:
-  Endpoint local_;  // with the port that the first fabric chose
+  // The endpoint to listen at. If the caller gave port 0, begin() stores the port that the first fabric has chosen, so
+  // that later fabrics listen at the same port.
+  Endpoint local_;
   std::shared_ptr<Fabric::RequestHandler> handler_;
   std::unique_ptr<Listener> listener_;
 };
@@ -167,7 +169,8 @@ class LastingFabric final : public Fabric {
   WeakGuard<LastingFabric> guard_{*this};
 };
 
-// Only the fabric of a server's first thread has listeners, so only one thread logs an error.
+// Logs the loss of the device as an error only if this fabric has listeners. A server has a fabric on each thread, but
+// only the fabric of the first thread has listeners, so the server logs one error for a device.
 void LastingFabric::on_lost(error_code why) {
   if (listeners_.empty())
     log_.debug("{}: {} is gone: {}", capabilities_.name, name_, why.message());

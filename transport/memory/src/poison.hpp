@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// AddressSanitizer reports accesses to free buffers, as it does for freed heap memory.
+// In builds with AddressSanitizer, poison() marks the memory of a free buffer. AddressSanitizer then reports accesses
+// to this memory, as it does for freed heap memory. In other builds the functions do nothing.
 #include <cstddef>
 #include <span>
 

@@ -16,10 +16,12 @@ constexpr std::uint32_t kLargest = 4u << 20;
 constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
 /// Small buffers share regions of up to this size, because registration is slow on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
-/// A slab takes at most 1/kSlabsAtLeast of the pool, unless one buffer is larger.
+/// A slab (the region that small buffers share) takes at most 1/kSlabsAtLeast of the pool. Exception: if one buffer of
+/// its size class is larger than that, the slab holds one buffer.
 constexpr std::size_t kSlabsAtLeast = 16;
 constexpr std::size_t kPage = 4096;
-/// The maximum number of slabs that one trim() drops: deregistering takes long on some fabrics.
+/// The maximum number of slabs that one trim() deregisters and frees. The limit keeps trim() short, because
+/// deregistration takes long on some fabrics.
 constexpr std::size_t kMostTrimmed = 64;
 
 bool is_idle(const Slab& slab) noexcept { return slab.idle(); }
@@ -74,9 +76,9 @@ Result<Slab*> Pool::slab_for(std::uint32_t size) {
     return available;
   if (size_class.buffer_size == 0) return add_slab(size_class, footprint(size));
   const std::size_t one = size_class.buffer_size;
-  // Where the fabric does not enforce exact window bounds, a region holds one buffer only.
   // A small pool has small slabs, so that the size classes in use leave room for large buffers.
   const std::size_t slab = std::min(kSlab, std::bit_floor(std::max(options_.max_octets / kSlabsAtLeast, one)));
+  // Without exact window bounds, a peer can access the whole region around a window. A region then holds one buffer.
   const std::size_t wanted = fabric_.capabilities().exact_window_bounds ? std::max(one, slab) : one;
   if (wanted == one || counters_.registered_octets + wanted <= options_.max_octets) return add_slab(size_class, wanted);
   return add_slab(size_class, one);
@@ -102,13 +104,15 @@ Result<Slab*> Pool::add_slab(SizeClass& size_class, std::size_t octets) {
 Result<std::unique_ptr<fabric::MemoryRegion>> Pool::register_pages(std::span<std::byte> pages) {
   auto region = fabric_.register_memory(pages);
   if (region || region.error() != fabric::FabricError::locked_memory) return region;
-  // Idle slabs count against the limit of locked memory, which may be lower than the bound of the pool.
+  // The system's limit of locked memory may be lower than PoolOptions::max_octets. Idle slabs count against this limit,
+  // so they are dropped, and the registration is tried once more.
   const std::size_t regions = counters_.regions;
   for (const auto& size_class : classes_) drop_slabs(*size_class, is_idle);
   return counters_.regions == regions ? std::move(region) : fabric_.register_memory(pages);
 }
 
-/// Drops idle slabs, beginning with the largest buffers, until `octets` more bytes may be registered.
+/// Drops idle slabs until PoolOptions::max_octets permits the registration of `octets` more bytes. Begins with the
+/// slabs of the largest buffers. Returns false if this limit does not permit the registration even without idle slabs.
 bool Pool::make_room(std::size_t octets) noexcept {
   if (octets > options_.max_octets) return false;
   for (auto at = classes_.rbegin(); at != classes_.rend(); ++at) {
@@ -149,8 +153,8 @@ void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   slab.give_back(buffer.ref_);
   --counters_.lent;
   if (size_class.buffer_size == 0) {
-    // Of the idle buffers that are larger than any class, keeps only the last one returned, for a user that always asks
-    // for the same size.
+    // The returned buffer is larger than any size class, and its slab holds no other buffer. Drops the other idle slabs
+    // of this kind. The slab of the returned buffer stays, for a user that next asks for a buffer of the same size.
     drop_slabs(size_class, [&slab](const Slab& other) { return other.idle() && &other != &slab; });
   } else if (slab.free.size() == 1) {
     slab.next_available = size_class.available;

@@ -33,7 +33,9 @@ struct Slab {
 
 struct Pool::SizeClass {
   std::size_t index = 0;
-  std::uint32_t buffer_size = 0;  // 0: each buffer has the requested size, rounded up to pages
+  // The size of the buffers of this class in bytes. It is 0 in the class for the largest requests, in which each buffer
+  // has the requested size, rounded up to pages.
+  std::uint32_t buffer_size = 0;
   std::vector<std::unique_ptr<Slab>> slabs;
   Slab* available = nullptr;
 };

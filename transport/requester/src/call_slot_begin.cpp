@@ -66,7 +66,8 @@ CallSlot::Start CallSlot::build(Call& call) {
   const PlanLimits limits{connection.max_call(), connection.thresholds().receive, kMaxSegments, setup.max_long_call,
                           connection.version()};
   status_ = plan_call(shape, limits, plan_);
-  // [8167-5.3-a] [8167-5.3-c] [xchar-3.3-c] a reverse call has chunks only if the peer accepts them
+  // [8167-5.3-a] [8167-5.3-c] [xchar-3.3-c] The setup of a requester for reverse calls does not permit chunks. A
+  // reverse call may have chunks only if the peer is known to accept them.
   const bool may_use_chunks = setup.may_use_chunks || connection.peer_takes_reverse_chunks();
   if (!status_ && !may_use_chunks && !plan_.header.chunks.empty())
     status_ = plan_.header.chunks.reads.empty() ? TransportError::reply_too_long : TransportError::call_too_long;
@@ -77,7 +78,9 @@ CallSlot::Start CallSlot::build(Call& call) {
   return expose();
 }
 
-/// Reserves the receive and the send credits that the call needs until it is over, then binds and sends.
+/// Reserves what the call needs until it is over: a receive for the reply, and entries of the send queue for the Send,
+/// for the binds and for the invalidations. Then exposes the memory of the chunks and posts the Send. Returns
+/// Start::wait if a receive, an entry or memory for the Reply chunk is not available now.
 CallSlot::Start CallSlot::expose() {
   Connection& connection = *core_.connection();
   const auto windows = static_cast<std::uint32_t>(plan_.windows());
@@ -119,8 +122,8 @@ CallSlot::Start CallSlot::post() {
   state_ = State::on_wire;
   send_pending_ = !posted;
   if (!posted) RPCRDMA_PROBE(call_sent, &core_, xid_, builder_.payload().length, windows_.size());
-  // A failed post has aborted the connection. The call is sent again on the next connection, unless the call caused the
-  // error.
+  // If the post has failed, the connection ends or has ended. If the connection caused the failure, the call counts as
+  // sent, and lost() returns it. Otherwise the call ends with the error, because the call itself may be the cause.
   if (posted && !blames_connection(posted)) {
     answered_ = true;
     end(posted, true);
@@ -130,7 +133,8 @@ CallSlot::Start CallSlot::post() {
   return Start::sent;
 }
 
-/// Exposes the memory of all chunks, each segment exactly, and writes handles and offsets into the header.
+/// Binds a window to the memory of each segment of each chunk, and writes the segments into the header of the call. A
+/// window exposes exactly the bytes of its segment.
 error_code CallSlot::bind_all() {
   wire::ChunkLists& chunks = plan_.header.chunks;
   for (std::size_t i = 0; i < plan_.reads.size(); ++i)
@@ -164,8 +168,9 @@ error_code CallSlot::bind(BufferRef memory, fabric::Access access, Segment& out)
   return {};
 }
 
-/// Treats the call as sent, because some windows may be bound already. If the connection is at fault, aborts it. Else
-/// ends the call as if it had been answered.
+/// To be called when expose() fails with `why` after it has begun to bind windows. If the connection is at fault,
+/// aborts it, and lost() later takes the call from the slot. Otherwise ends the call with `why` after its windows have
+/// been invalidated. The slot then expects no reply, because the call has not been sent.
 CallSlot::Start CallSlot::bind_failed(error_code why) {
   state_ = State::on_wire;
   if (blames_connection(why)) {

@@ -33,7 +33,8 @@ void CallSlot::answer_version_refused() {
 
 void CallSlot::give_up(error_code status) {
   if (std::exchange(send_again_, false)) status_ = status;
-  // [8166-4.4.1-c] [8166-8.1.3-c] invalidates the windows of a cancelled call too
+  // [8166-4.4.1-c] [8166-8.1.3-c] The responder can still access the memory of a call that is on the wire. end()
+  // invalidates the windows before the caller gets this memory back.
   if (state_ == State::on_wire) end(status, true);
   if (held_up() && over_by_ == std::chrono::steady_clock::time_point::max()) over_by_ = core_.grace_from_now();
 }
@@ -43,7 +44,9 @@ void CallSlot::answer_late() {
   if (state_ == State::orphan) let_go();
 }
 
-/// `deferred`: done() must not run inside this function.
+/// Ends this transmission of the call with `status`. When the peer can no longer access the memory of the call, and the
+/// Send no longer reads it, done() runs or the call is sent again. If `deferred` is true, done() does not run inside
+/// this function.
 void CallSlot::end(error_code status, bool deferred) {
   state_ = State::ending;
   status_ = status;
@@ -61,14 +64,15 @@ bool CallSlot::invalidate_windows() {
   for (fabric::Window* window : windows_) bound += window->bound() ? 1 : 0;
   if (bound != 0 && !answered_ && connection->expects_invalidation() &&
       !connection->fabric().capabilities().late_invalidation) {
-    // The late reply may still invalidate the windows; only the end of the connection invalidates them safely
-    // [8166-4.4.1-c].
+    // [8166-4.4.1-c] A late reply may still invalidate the windows by Send with Invalidate. On this fabric, this side
+    // must not invalidate a window at the same time. Therefore it ends the connection, which invalidates the windows.
     invalidate_pending_ = true;
     connection->abort(fabric::FabricError::flushed);
     return true;
   }
   Requester::Counters& counters = core_.mutable_counters();
-  // [8797-4.1-d] the peer has invalidated the windows that are not bound any more
+  // [8797-4.1-d] If the call has been answered, the responder's Send with Invalidate has invalidated the windows that
+  // were bound for the call and are no longer bound.
   if (answered_) counters.remote_invalidations += plan_bound_ - bound;
   counters.local_invalidations += bound;
   for (fabric::Window* window : windows_) {
@@ -76,7 +80,8 @@ bool CallSlot::invalidate_windows() {
     // Invalidations complete in order: only the last one needs to report its completion.
     fabric::WorkContext* context = --bound == 0 ? &invalidate_work_ : nullptr;
     invalidate_pending_ = true;
-    if (connection->invalidate(*window, context)) return true;  // the connection has been aborted [8166-4.5.4-a]
+    // [8166-4.5.4-a] A failure of invalidate() has aborted the connection. The call then ends after the connection.
+    if (connection->invalidate(*window, context)) return true;
   }
   return invalidate_pending_;
 }
@@ -84,7 +89,8 @@ bool CallSlot::invalidate_windows() {
 void CallSlot::on_invalidated(const fabric::Completion& completion) noexcept {
   Connection& connection = *core_.connection();
   connection.enter_batch();
-  // [8166-4.5.4-a] the connection ends before the call
+  // [8166-4.5.4-a] If the invalidation has failed, the peer may still access the memory of the call. Therefore this
+  // side aborts the connection, and the call ends only after the connection has ended.
   if (completion.status) return connection.abort(completion.status);
   invalidate_pending_ = false;
   if (needs_send_ && send_pending_) return;
@@ -135,16 +141,18 @@ void CallSlot::finish_call() {
     status = accept_reply(context, reply_header_, reply_);
     ++core_.mutable_counters().replies;
   }
-  state_ = State::draining;  // not reused before done() has returned
+  state_ = State::draining;  // keeps the slot in use while done() runs, unless the connection ends meanwhile
   RPCRDMA_PROBE(call_completed, &core_, xid_, status.value());
   call.done(status, status ? nullptr : &reply_);
-  // If the connection has ended during done(), lost() has released everything else.
+  // If the connection has ended during done(), lost() has released the slot. It has kept reply_lease_, because the
+  // lease holds the receive buffer that done() reads.
   if (state_ != State::draining) return reply_lease_.release();
   let_go();
 }
 
-/// Called when the call is over and its memory is no longer exposed [8166-4.4.1-b]. Releases everything that neither
-/// the Send nor the missing reply needs.
+/// To be called when the call has left the slot and its memory is no longer exposed [8166-4.4.1-b]. Releases the memory
+/// of the reply. The slot keeps the send buffer until the Send has completed. It keeps the credit and the XID until the
+/// responder has answered the call, because a late reply may still arrive.
 void CallSlot::let_go() {
   reply_lease_.release();
   reply_memory_.reset();
@@ -174,7 +182,9 @@ void CallSlot::forget_connection() noexcept {
 Call* CallSlot::lost() {
   forget_connection();
   if (state_ == State::ending) {
-    answered_ = true;  // no reply can arrive any more
+    // The slot need not wait for a late reply, because no reply can arrive any more. With answered_ set, let_go()
+    // recycles the slot.
+    answered_ = true;
     return nullptr;
   }
   if (state_ == State::idle) return nullptr;

@@ -17,8 +17,8 @@ namespace rpcrdma::transport {
 
 namespace {
 
-/// Call::done() may destroy the Client within a callback of the implementation. The deletion of the implementation is
-/// therefore deferred.
+/// The Client that make() returns. A user may destroy it in Call::done(), which runs inside a function of ClientImpl.
+/// Therefore the destructor ends the ClientImpl at once, but lets the io_context delete it later.
 class ClientHandle final : public Client {
  public:
   explicit ClientHandle(std::unique_ptr<ClientImpl> impl) noexcept : impl_(std::move(impl)) {}
@@ -167,21 +167,22 @@ void ClientImpl::on_call(Received& message) noexcept {
   if (call_sink_ != nullptr)
     call_sink_->on_call(*connection_, message);
   else
-    core_.discard(message.header.xid, "a reverse call");  // [8167-6-a] not announced as accepted
+    // [8167-6-a] Without a CallSink, this client has not announced that it accepts reverse calls.
+    core_.discard(message.header.xid, "a reverse call");
 }
 
 void ClientImpl::on_reply(Received& message) noexcept {
-  // [8166-4.2.4-a] In version one, an RDMA_NOMSG with a Position-Zero Read chunk is a call. Without that chunk it is a
-  // reply if it has a Reply chunk, else malformed.
+  // [8166-4.2.4-a] In version one, the connection takes an RDMA_NOMSG without a Position-Zero Read chunk for a reply.
+  // If it has no Reply chunk either, it is malformed.
   const bool empty = message.header.procedure == wire::Procedure::nomsg && message.header.version < wire::kVersionTwo &&
                      !message.header.chunks.has_reply_chunk();
   if (empty) return on_bad_message(wire::WireError::bad_chunks, message);
   core_.on_reply(message);
 }
 
-/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. If this side
-/// serves reverse calls, a message whose XID is not that of an outstanding call counts as a reverse call: its header
-/// error is answered as on a server [8166-4.5-b].
+/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] Drops a malformed reply without an answer. The message
+/// is taken for a reverse call if this side serves reverse calls and the XID is not that of an outstanding call. Then
+/// call_sink_ handles the message as a server does, and may answer with RDMA_ERROR [8166-4.5-b].
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);

@@ -8,7 +8,8 @@
 
 namespace rpcrdma::transport {
 
-/// The implementation behind a Client handle; deleted from the io_context after end().
+/// The implementation of a Client. The destructor of the Client calls end(), and posts the deletion of this object to
+/// the io_context, because a callback of this object may destroy the Client.
 class ClientImpl final : private ConnectionEvents, public CharacteristicsExchange {
  public:
   ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options,
@@ -29,8 +30,9 @@ class ClientImpl final : private ConnectionEvents, public CharacteristicsExchang
   Characteristics characteristics() const noexcept override;
 
  private:
-  /// In `idle` no calls wait; in `connecting` and `connected` there is a connection; `waiting` lasts until the backoff
-  /// ends.
+  /// The state of the connection to the server. `idle`: there is no connection, and no call waits for one.
+  /// `connecting`: an attempt to connect is in progress. `waiting`: the next attempt, if still wanted, begins when the
+  /// backoff ends.
   enum class State { idle, connecting, connected, waiting };
 
   static RequesterSetup requester_setup(fabric::Fabric& fabric, const ClientOptions& options, const Log& log);

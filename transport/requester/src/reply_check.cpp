@@ -26,8 +26,9 @@ bool is_echo(std::span<const Segment> sent, std::span<const Segment> got) noexce
   return true;
 }
 
-/// [8166-3.4.6.1-a] Adds the memory of one result, limited to the bytes that were written. [8166-4.3.2.2-d] The memory
-/// of an unused chunk is never read.
+/// [8166-3.4.6.1-a] Adds an item to `out` for the result in one Write chunk. The item refers to the first `length`
+/// bytes of `memory`, which the responder has written. [8166-4.3.2.2-d] If the chunk is unused, `length` is 0 and the
+/// item has no memory, because the responder may have changed the memory of an unused chunk.
 void take_result(std::span<const BufferRef> memory, std::uint64_t length, Payload& out) {
   PayloadItem& item = out.items.emplace_back();
   item.position = PayloadItem::kNoPosition;
@@ -40,8 +41,8 @@ void take_result(std::span<const BufferRef> memory, std::uint64_t length, Payloa
   }
 }
 
-/// Takes the results from the Write list; false if the list does not match that of the call. `written`: bytes in all
-/// chunks together.
+/// Adds an item to `out` for the result in each Write chunk. Sets `written` to the number of bytes that the reply
+/// reports for all Write chunks together. Returns false if the Write list of the reply does not match that of the call.
 bool take_write_list(const ReplyContext& context, const wire::ChunkLists& reply, Payload& out, std::uint64_t& written) {
   const wire::ChunkLists& sent = context.sent->chunks;
   written = 0;
@@ -67,7 +68,7 @@ bool begins_as_reply(BufferRef payload, std::uint32_t xid) noexcept {
 
 bool is_broken_header(const wire::Header& reply) noexcept {
   if (!reply.chunks.reads.empty()) return true;  // [8166-4.3.1-b] a reply has no Read list
-  // [8166-4.2.4-a] no chunk holds the payload
+  // [8166-4.2.4-a] The payload of an RDMA_NOMSG reply is in its Reply chunk, so the reply must have one.
   return reply.procedure == wire::Procedure::nomsg && !reply.chunks.has_reply_chunk();
 }
 
@@ -85,8 +86,9 @@ error_code accept_reply(const ReplyContext& context, const wire::Header& reply, 
       payload = context.reply_memory.slice(0, static_cast<std::uint32_t>(total_length(got)));
   }
   if (!begins_as_reply(payload, context.sent->xid)) return TransportError::bad_reply;
-  // [8166-6.1-d] A reply that is longer than `max_reply` contains the result inline, although a usable Write chunk was
-  // offered. (The upper layer detects an item whose length contradicts the count word in the stream.)
+  // [8166-6.1-d] The responder must not return a result in the message if the call has a usable Write chunk for it.
+  // `max_reply` does not include such results. Therefore a reply that used no Write chunk and exceeds `max_reply`
+  // contains a result. (The upper layer detects an item whose length contradicts the count word in the stream.)
   if (sent.write_chunk_count() != 0 && written == 0 && payload.size > context.max_reply)
     return TransportError::bad_reply;
   out.pieces.push_back({0, payload});

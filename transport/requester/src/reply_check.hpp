@@ -17,11 +17,13 @@ struct ReplyContext {
   std::uint32_t max_reply = 0;  ///< bytes of the largest reply, without the items that `results` receives
 };
 
-/// True for header errors that the decoder cannot detect: the requester discards the reply silently, and the call
+/// True if the header of a reply breaks a rule that the decoder does not check: it has a Read list, or it is the header
+/// of an RDMA_NOMSG without a Reply chunk. The requester then discards the reply without answering it, and the call
 /// stays pending.
 bool is_broken_header(const wire::Header& reply) noexcept;
 
-/// Assembles the payload of the reply, or returns TransportError::bad_reply.
+/// Makes `out` the payload of the reply: the stream, and the results in Write chunks. `out` refers to the memory that
+/// `context` names. Returns TransportError::bad_reply if the reply does not fit its call.
 error_code accept_reply(const ReplyContext& context, const wire::Header& reply, Payload& out);
 
 }  // namespace rpcrdma::transport

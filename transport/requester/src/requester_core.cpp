@@ -76,8 +76,8 @@ void RequesterCore::pump() {
       Traffic& counted = connection_->counted();
       ++(start_failure_ == fabric::FabricError::queue_full ? counted.send_queue_waits : counted.memory_waits);
     }
-    // Waits if calls on the wire, or work of the other direction, will release the memory or send credits that are
-    // missing.
+    // If memory or send credits are missing, the call stays in the queue while calls on the wire, or work of the other
+    // direction, can release some. Otherwise nothing would release any, and the call fails.
     if (started == CallSlot::Start::wait && (slots_.in_use() != 0 || connection_->has_work())) break;
     waiting_.pop_front();
     fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : start_failure_);
@@ -178,7 +178,7 @@ Traffic RequesterCore::traffic() const noexcept {
   return sum;
 }
 
-/// Called when the reply has arrived: heard_at_ is the time of its arrival.
+/// Records the latency of a call whose reply has just arrived. heard_at_ must be the time of this arrival.
 void RequesterCore::note_latency(Call& call) noexcept {
   if (call.statistics == nullptr) return;
   const auto spent = std::chrono::nanoseconds(heard_at_ - CallAccess::submitted(call)).count();

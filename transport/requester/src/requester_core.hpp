@@ -15,17 +15,21 @@ namespace rpcrdma::transport {
 
 struct RequesterSetup {
   boost::asio::io_context* context = nullptr;
-  std::uint32_t credits = 1;        ///< the largest number of calls wanted in flight
-  std::uint32_t other_credits = 0;  ///< receives that belong to the other direction
+  std::uint32_t credits = 1;  ///< the largest number of calls wanted in flight
+  /// The number of receives to post for messages of the other direction, in addition to one receive for each reply.
+  std::uint32_t other_credits = 0;
   std::uint32_t max_long_call = 1u << 20;
   std::uint32_t max_waiting = 1u << 16;
   std::chrono::milliseconds silence{10000};
-  /// How long calls that were given up may hold all credits; then the connection is aborted.
+  /// If calls that were given up hold all credits, the connection is aborted when this time has passed since the last
+  /// call was given up. If 0, it is aborted as soon as the timer of the requester finds this state.
   std::chrono::milliseconds patience{0};
   std::chrono::milliseconds grace{
       1000};  ///< the time that the peer has to stop using the memory of a call that was given up
   bool may_use_chunks = true;
-  bool resends = true;  ///< false: calls end with their connection, as a server cannot reconnect to its client
+  /// Whether calls on the wire are sent again on the next connection when their connection is lost. If false, they
+  /// fail. A server sets it to false for its reverse calls, because a server cannot connect to its client.
+  bool resends = true;
   Log log;
 };
 
@@ -42,28 +46,30 @@ class RequesterCore final : public Requester {
   Counters counters() const noexcept override;
   Traffic traffic() const noexcept override;
 
-  /// To be called when there is a connection. The caller forwards the connection's events to this object until
-  /// detach().
+  /// Makes `connection` the one that carries calls, and sends waiting calls as pump() does. Until detach(), the caller
+  /// must forward the events of the connection to this object.
   void attach(ConnectionPtr connection);
   /// To be called when the connection has ended. With RequesterSetup::resends, calls on the wire wait again,
   /// in order; without it, or after shut(), they fail.
   void detach();
-  /// Ends every call submitted so far before it returns, with `why` unless the outcome of the call is already known.
-  /// There will be no other connection: later calls end soon after they are submitted.
+  /// Ends every call submitted so far: done() of each call runs within this function, with `why` unless the outcome of
+  /// the call is already known. No connection may be attached afterwards. A call that is submitted later
+  /// fails, and its done() runs from the io_context.
   void shut(error_code why);
   /// True if any call is not over.
   bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
   bool has_waiting() const noexcept { return !waiting_.empty(); }
   /// Ends every waiting call; done() runs from the io_context.
   void fail_waiting(error_code why);
-  /// Refuses `call`: done(`why`) runs from the io_context.
+  /// Fails `call`, which must not have been submitted, with `why`. Call::done() does not run within this function, but
+  /// later from the io_context.
   void refuse(Call& call, error_code why) { fail_later(call, why); }
 
   /// To be called when a message shows that the peer is alive.
   void heard() noexcept { heard_at_ = time(); }
   void on_reply(Received& message);
   void on_peer_error(Received& message);
-  /// Drops a message; `why` is for the log.
+  /// Counts and logs a received message that is dropped without an answer. `why` describes the message in the log.
   void discard(std::uint32_t xid, const char* why) noexcept {
     count_discarded();
     if (connection_) connection_->message_log(xid).debug("message discarded: {}", why);
@@ -77,7 +83,9 @@ class RequesterCore final : public Requester {
   /// Sends waiting calls, as far as credits, memory and the send queue allow.
   void pump();
 
-  /// Runs after calls have ended outside of the events of a connection. May be empty.
+  /// Set by the owner, which can check in it whether has_calls() has become false. It runs from the io_context after
+  /// calls have ended outside of the events of a connection. Calls that end in such an event do not run it: the owner
+  /// gets the event itself. May be empty.
   UniqueFunction<void()> on_idle;
 
   // For the slots.
@@ -130,7 +138,7 @@ class RequesterCore final : public Requester {
   std::uint32_t calls_on_wire_ = 0;
   Counters counters_;
   Traffic ended_traffic_;  // the sum over connections that have ended
-  bool stalled_ = false;   // since the last call was sent, a call has lacked memory or send credits
+  bool stalled_ = false;   // a call has lacked memory or send credits, and no call has been sent since
   bool pumping_ = false;
   bool deferred_scheduled_ = false;
   bool proven_ = false;

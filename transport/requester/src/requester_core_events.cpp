@@ -69,11 +69,12 @@ void RequesterCore::detach() {
   if (connection_) ended_traffic_ += connection_->traffic();
   connection_.reset();
   proven_ = false;
-  deferred_.clear();  // the calls in it are completed below
+  deferred_.clear();  // the loop at the end of this function completes the slots of this list
   std::vector<CallSlot*> active;
   for (const auto& slot : slots_)
     if (slot->state() != CallSlot::State::idle) active.push_back(slot.get());
-  // Visits the latest call first, because each call is pushed to the front of the queue.
+  // Sorts the slots by descending sequence number, so that the latest call comes first. Below, the calls are pushed to
+  // the front of waiting_ one after another, and thus keep their original order there.
   std::sort(active.begin(), active.end(),
             [](const CallSlot* a, const CallSlot* b) { return a->sequence() > b->sequence(); });
   std::erase_if(active, [this](CallSlot* slot) {
@@ -99,13 +100,14 @@ void RequesterCore::shut(error_code why) {
   timer_.cancel();
   detach();
   fail_waiting(why);
-  // done() may submit calls, which fail in run_deferred(). It may also call shut() again, which ends the remaining
-  // calls.
+  // Ends only the calls that are in failed_ now. done() may submit further calls. They are appended to failed_, and
+  // run_deferred() ends them. done() may also cause another call of shut(), which ends all calls in failed_.
   for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
     Call& call = failed_.front();
     failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;
-    // A call that was lost with the connection ends with `why`, as a waiting call does.
+    // detach() has given the error connection_lost to calls that were on the wire. They end with `why`, as the calls
+    // that were waiting do.
     const error_code status = CallAccess::failure(call);
     const error_code reported = status == TransportError::connection_lost ? why : status;
     RPCRDMA_PROBE(call_completed, this, call.xid, reported.value());

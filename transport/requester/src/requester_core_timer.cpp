@@ -12,7 +12,8 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// After it has fired, the timer is set for at least this time, so that deadlines close together are checked together.
+/// When on_timer() sets the timer to the next deadline, the timer expires after this time at the earliest. One run of
+/// on_timer() thus handles several deadlines that lie close together.
 constexpr std::chrono::milliseconds kGrain{5};
 constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 

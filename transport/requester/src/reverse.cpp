@@ -9,23 +9,27 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Bounds the memory of calls to a client that does not answer; no RFC sets this limit.
+/// The maximum number of reverse calls that wait until they can be sent. Without a limit, calls to a client that does
+/// not answer could use up the memory of the server. No RFC sets this limit.
 constexpr std::uint32_t kMaxWaiting = 1024;
-/// The time to wait for late replies while calls that have timed out hold all credits.
+/// How long reverse calls that were given up may hold all credits before the connection ends. In this time, late
+/// replies may free credits.
 constexpr std::chrono::seconds kPatience{10};
 
 RequesterSetup setup_for(Connection& connection) {
   RequesterSetup out;
   out.context = &connection.context();
   out.credits = connection.options().reverse_credits;  // [8167-4.1-a] [8167-4.1-b] each direction has its own credits
-  out.other_credits = 1;  // the responder posts all other receives, for calls and for reverse replies [8167-4.3.2-a]
+  // [8167-4.3.2-a] The responder posts the receives for calls of the client and for replies to reverse calls. The
+  // requester itself therefore requires only one receive in addition to one for each of its replies.
+  out.other_credits = 1;
   out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
   out.resends = false;
-  // A server cannot reconnect, and the connection also carries calls of the client. Therefore the silence of the client
-  // after a call has timed out does not end the connection. It ends when calls that were given up have held all credits
-  // for kPatience, or when the Send of such a call still reads the caller's memory after RequesterSetup::grace. The
-  // client may then connect again.
+  // The silence of the client after a reverse call has timed out does not end the connection: a server cannot
+  // reconnect, and the connection also carries calls of the client. The connection ends if calls that were given up
+  // have held all credits for kPatience. It also ends if the Send of such a call still reads the caller's memory after
+  // RequesterSetup::grace. The client may then connect again.
   out.silence = std::chrono::hours(24 * 365);
   out.patience = kPatience;
   out.log = connection.log();
@@ -34,7 +38,7 @@ RequesterSetup setup_for(Connection& connection) {
 
 class ReverseImpl final : public ReverseRequester {
  public:
-  // [8166-4-b] either side may send calls
+  // [8166-4-b] Both sides of a connection may send calls. This object sends those of the server.
   explicit ReverseImpl(Connection& connection)
       : core_(setup_for(connection), [] {}), enabled_(connection.options().reverse_credits != 0) {
     core_.attach(&connection);

@@ -32,7 +32,8 @@ class XidTable {
       if (places_[i].slot == nullptr) return;
       if (places_[i].xid == xid) break;
     }
-    // Moves back the entries that the hole would separate from their home position.
+    // find() stops at an empty place. Each later entry that find() would no longer reach is therefore moved into the
+    // place that becomes empty.
     for (std::size_t next = (i + 1) & mask_; places_[next].slot != nullptr; next = (next + 1) & mask_) {
       const std::size_t wanted = home(places_[next].xid);
       if (((next - wanted) & mask_) < ((next - i) & mask_)) continue;

@@ -75,13 +75,15 @@ void CallImpl::on_units(SendUnits units) noexcept {
 
 void CallImpl::open_call() {
   const ServiceSetup& setup = service_.setup();
-  // [8166-4.5.3-a] refuses a call whose chunks have broken a connection before
+  // [8166-4.5.3-a] Refuses a call that the client sends again after the chunks of the call have broken an earlier
+  // connection. They would probably break this connection too.
   const bool broke_one = setup.faulty_calls != nullptr && !setup.faulty_calls->empty() &&
                          setup.faulty_calls->take(connection_->info().peer.address(), fingerprint());
-  // [8167-5.3-b] [xchar-3.3-c] only in version two can a client have announced that it accepts chunks of reverse calls
+  // [8167-5.3-b] [xchar-3.3-c] On a client, the call is a reverse call. It may have chunks only if this client has
+  // announced that it accepts them, which is possible in version two only.
   const bool announced = connection_->role() == Role::server || header_.version >= wire::kVersionTwo;
   const bool unwanted_chunks = !(setup.may_use_chunks && announced) && !header_.chunks.empty();
-  // [8166-4.5.3-a] refuses Read chunks of a peer that accepts no RDMA Reads (IRD 0): nothing can read them
+  // [8166-4.5.3-a] A peer with an IRD of 0 accepts no RDMA Reads, so this side cannot read the Read chunks of a call.
   const bool unreadable = !header_.chunks.reads.empty() && connection_->info().outbound_reads == 0;
   const char* const why = broke_one         ? "its chunks have broken a connection before"
                           : unwanted_chunks ? "it has chunks, which this side does not accept"
@@ -101,7 +103,8 @@ void CallImpl::pull_long_call() noexcept {
   long_call_octets_ = std::exchange(bulk_asked_, 0);
   service_.note_bulk();
   if (link_->is_lost()) return;  // lost() follows
-  // Other Read chunks may have any position in the message: if there are any, the message is pulled completely.
+  // Pulls only the first part of the message, unless the call also has other Read chunks. These may have any position
+  // in the message, so the whole message is then needed.
   const std::uint32_t length = reads_.long_call().length;
   const std::uint32_t first = reads_.chunks().empty() ? std::min(length, service_.setup().first_of_long_call) : length;
   auto memory = pool().allocate(first);
@@ -113,7 +116,8 @@ void CallImpl::pull_long_call() noexcept {
   job.start(*this, kLongCall, {&destination, 1}, reads_.long_call().segments, {});
 }
 
-/// The hash excludes handles and offsets, which differ when the client sends the call again.
+/// Makes the fingerprint by which the server recognizes this call when the client sends it again. The hash excludes the
+/// handles and offsets of the chunks, because they differ when the client sends the call again.
 CallFingerprint CallImpl::fingerprint() const noexcept {
   const Octets message = inline_payload_.octets();
   std::uint64_t mixed = std::hash<std::string_view>{}({reinterpret_cast<const char*>(message.data()), message.size()});
@@ -190,7 +194,9 @@ void CallImpl::pulled(PullJob& job, error_code status) {
   if (job.item() == kLongCall) {
     service_.give_back(job);
     if (!status) return deliver(long_call_.ref());
-    // [8166-4.5.4-b] after any other error, the connection is already ending
+    // [8166-4.5.4-b] The call cannot be delivered, so the connection must end. If the destination of the RDMA Read
+    // could not be registered, this side ends the connection here. After any other error, the connection is already
+    // ending.
     if (no_memory) connection_->abort(status);
     return;
   }
@@ -230,7 +236,8 @@ void CallImpl::bulk_granted() noexcept {
   Handler handler = std::move(bulk_handler_);
   bulk_handler_.reset();
   if (link_->is_lost()) {
-    // The calls of a lost connection end one after the other: bytes that one call releases may be granted to the next.
+    // When a connection is lost, its calls end one after the other. If one of them releases bytes, the budget may grant
+    // them to this call, which has not ended yet. This call no longer needs the bytes.
     link_->bulk().release(bytes);
     return tell_later(std::move(handler), TransportError::connection_lost);
   }

@@ -18,16 +18,18 @@ class PullJob;
 class Service;
 class ServingLink;
 
-/// A call being served. Pooled: its lists keep their capacity.
+/// A call being served. The object is used again for later calls, so that its lists keep their capacity.
 ///
-///     state      awaits                                        next
-///     idle       nothing                                       queued
-///     queued     a send credit for its reply                   pulling, delivered, replying
-///     pulling    memory for a long call, then its Reads        delivered, replying
-///     delivered  the handler                                   replying
-///     replying   pulls; credits for RDMA Writes; the Send      idle
+///     state      awaits                                                       next
+///     idle       nothing                                                      queued
+///     queued     a send credit for its reply                                  pulling, delivered, replying
+///     pulling    memory for a long call, then the RDMA Reads of this call     delivered, replying
+///     delivered  the answer of the handler                                    replying
+///     replying   the RDMA Reads in progress, then send credits for RDMA       idle
+///                Writes, then the completion of the Send of the reply
 ///
-///     When the connection is lost, a delivered call waits for its handler; every other call ends.
+/// When the connection is lost, a call in the state `delivered` still awaits the answer of its handler. A call in any
+/// other state ends.
 class CallImpl final : public IncomingCall, private UnitWaiter {
  public:
   explicit CallImpl(Service& service) noexcept : service_(service) {}
@@ -67,10 +69,11 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
 
  private:
   enum class State : std::uint8_t { idle, queued, pulling, delivered, replying };
-  /// How a call ends after its pulls.
+  /// How the call ends when its RDMA Reads in progress have completed: by a reply, by an RDMA_ERROR, or without an
+  /// answer. `none` while this is not decided.
   enum class Ending : std::uint8_t { none, reply, error, silence };
 
-  /// A call's request for bytes of a budget.
+  /// Waits for bytes of a budget on behalf of a call, and runs `Function` of the call when the budget has granted them.
   template <void (CallImpl::*Function)() noexcept>
   class Request final : public BudgetWaiter {
    public:
@@ -115,7 +118,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   State state_ = State::idle;
   Ending ending_ = Ending::none;
   ServingLink* link_ = nullptr;  // null while idle, and after lost()
-  ConnectionPtr connection_;     // keeps the connection's memory
+  ConnectionPtr connection_;     // shares ownership: the Connection must exist as long as the call
   wire::Header header_;
   std::chrono::steady_clock::time_point arrived_;
   Histogram* latency_ = nullptr;  // counts the time that the call takes
@@ -134,22 +137,27 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   Request<&CallImpl::pull_long_call> long_call_request_{*this};
   boost::container::small_vector<PullJob*, 2> jobs_;
 
-  SendUnits reply_unit_;  // reserved before the call is checked
+  SendUnits reply_unit_;  // the entry of the send queue for the reply, reserved before the call is checked
   SendUnits push_units_;
   PayloadBuilder builder_;
   Outgoing message_;
   ReplyPlan plan_;
   Splitter splitter_;
   std::size_t next_push_ = 0;
-  std::optional<std::uint8_t> open_plan_;  // the result of plan_made(), for a reply that is not posted yet
+  // The result of Connection::plan_made(), from the planning of a version-two reply until that reply is posted.
+  std::optional<std::uint8_t> open_plan_;
   WriteOperation write_;
-  GatherList ahead_stream_;  // the reply, as far as it was built at the last write_ahead()
+  // The reply, as far as it was built when write_ahead() was last called. splitter_ refers to this list while it
+  // divides these bytes into RDMA Writes.
+  GatherList ahead_stream_;
   std::uint32_t ahead_ = 0;  // bytes of the reply that write_ahead() has begun to write
   Handler ahead_handler_;
   bool wrote_ = false;
-  CallFingerprint written_;  // the call's fingerprint, if its reply has RDMA Writes
+  // The fingerprint of this call, set by post_reply() if RDMA Writes have been posted for the call. It covers the
+  // inline message of the call, so post_reply() computes it before it releases the receive buffer.
+  CallFingerprint written_;
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
-  error_code refusal_;  // why refuse() was called
+  error_code refusal_;  // the reason that the caller of refuse() gave, for the log
   Handler handler_;
   MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};
   MemberWork<CallImpl, &CallImpl::on_written> write_work_{*this};

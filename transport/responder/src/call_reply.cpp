@@ -19,8 +19,9 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// While a reply is built, it may take this many bytes more than its Reply chunk or ServiceSetup::max_chunk, whichever
-/// is smaller; items do not count. A longer reply is refused.
+/// Part of the limit for the memory in which a reply is built. The limit is the length of the Reply chunk or
+/// ServiceSetup::max_chunk, whichever is smaller, plus this number of bytes. The send buffer and the reply's items do
+/// not count. A reply that needs more memory cannot be built.
 constexpr std::uint32_t kSlack = 65536;
 
 }  // namespace
@@ -87,7 +88,9 @@ void CallImpl::end(Ending how, Handler handler) {
   end_if_ready();
 }
 
-/// Ends the call when no RDMA Read is in progress: a reply permits the client to reuse the memory of its Read chunks.
+/// Ends the call in the way that end() was told. Does nothing yet while pulls of the call are in progress, unless the
+/// connection is lost: a reply would permit the client to reuse the memory that is being read. pulled() calls this
+/// function again after each pull.
 void CallImpl::end_if_ready() {
   if (link_ != nullptr && !jobs_.empty()) return;
   if (link_ == nullptr) {
@@ -108,10 +111,11 @@ void CallImpl::send_reply() {
       return connection_->abort(BaseError::out_of_memory);
     return send_error(wire::ErrorKind::chunk, "its reply is too long or has no encoding");
   }
-  // If a part of the reply has been written to the Reply chunk, the whole reply uses the chunk, even if the reply would
-  // now fit inline.
+  // If write_ahead() has written a part of the reply to the Reply chunk, the whole reply must use the chunk. With its
+  // header, an inline reply is longer than `ahead_` bytes, so this limit excludes it.
   const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
-  // [8166-4.5.3-b] [8267-3.1-a] detects a chunk that is too small before anything is written, except by write_ahead()
+  // [8166-4.5.3-b] [8267-3.1-a] plan_reply() fails if a chunk of the call is too small. Nothing has been written to the
+  // chunks yet, unless write_ahead() has written a part of the reply to the Reply chunk.
   if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
   plan_.header.xid = header_.xid;         // [8167-5.2-b] [8167-2.4-b] a reply has the XID of its call
   plan_.header.credits = link_->grant();  // [8166-4.2.3-a] a reply carries the granted credits
@@ -125,9 +129,10 @@ void CallImpl::send_reply() {
     post_reply();
 }
 
-/// The client may have sent the call when its Receives were still larger, before this side asked for smaller Receives.
-/// If the reply fits the larger Receives, the connection is aborted, and the client sends the call again on a
-/// connection with other thresholds [8166-4.5.4-b].
+/// Handles a reply that fits neither the client's Receives nor the chunks of the call. If the reply would have fitted
+/// the larger Receives that the client had before this side asked for smaller ones, the client may have sent the call
+/// at that time. This side then aborts the connection, and the client sends the call again on a connection with other
+/// thresholds [8166-4.5.4-b]. Otherwise this side answers the call by ERR_CHUNK.
 void CallImpl::reply_too_long() {
   const std::uint32_t highest = connection_->highest_send();
   if (highest > connection_->thresholds().send &&
@@ -139,7 +144,8 @@ void CallImpl::reply_too_long() {
   send_error(wire::ErrorKind::chunk, "its reply fits neither the client's receives nor its chunks");
 }
 
-/// `why`: null if refuse() has set refusal_.
+/// Answers the call by an RDMA_ERROR. `why` is the reason for the log. If `why` is null, the reason is refusal_, which
+/// refuse() has set.
 void CallImpl::send_error(wire::ErrorKind kind, const char* why) {
   state_ = State::replying;
   ending_ = Ending::error;
@@ -164,8 +170,9 @@ void CallImpl::send_error(wire::ErrorKind kind, const char* why) {
   post_reply();
 }
 
-/// Moves the splitter to the next chunk with bytes to write, the Reply chunk last. Returns false if there is no further
-/// Write.
+/// Prepares splitter_, which divides the data of one chunk into RDMA Writes, for the next Write. When one chunk of the
+/// reply is done, sets splitter_ to the next Write chunk that has data and, after the Write chunks, to the Reply chunk
+/// of a long reply. Returns false if no data is left to write. During write_ahead(), splitter_ stays at its one chunk.
 bool CallImpl::settle_push() {
   if (ahead_handler_) return !splitter_.done();
   const std::uint32_t max_message = connection_->fabric().capabilities().max_message;
@@ -194,8 +201,9 @@ void CallImpl::push_or_wait() {
     connection_->send_queue().wait(*this, 1);
 }
 
-/// Posts Writes while there are send credits, and the reply after its last Write. A Write reports its completion if it
-/// is the last one before the credits run out, or the last one of write_ahead().
+/// Posts RDMA Writes while the send queue has free entries. Posts the reply after its last Write. A Write reports its
+/// completion in two cases: no entry is free for the Write that follows it, or it is the last Write of write_ahead().
+/// `first` is the entry for the first Write.
 void CallImpl::push(SendUnits first) {
   push_units_ = std::move(first);
   const std::uint32_t max_gather = connection_->fabric().capabilities().max_gather;
@@ -224,7 +232,8 @@ void CallImpl::on_written(const fabric::Completion& completion) noexcept {
   push_or_wait();
 }
 
-/// [8797-4.1-a] [8797-4.1-c] The handle for Send with Invalidate: one of the handles of this call [8797-4.1-b].
+/// [8797-4.1-a] [8797-4.1-b] [8797-4.1-c] Returns the handle that the Send of this reply invalidates: the handle of a
+/// segment in the chunk lists of the call. Returns nothing if the Send must not or need not invalidate a handle.
 std::optional<std::uint32_t> CallImpl::handle_to_invalidate() const noexcept {
   if (ending_ != Ending::reply || !connection_->thresholds().remote_invalidation) return std::nullopt;
   const wire::ChunkLists& chunks = header_.chunks;
@@ -304,8 +313,9 @@ void CallImpl::drop_jobs() {
   jobs_.clear();
 }
 
-/// Releases the buffers and send credits, runs the handler, releases the bytes of the budgets, and returns this object
-/// to the pool. Afterwards the object may serve another call.
+/// Ends the call. First releases its buffers and its entries of the send queue, then runs the handler with `status`,
+/// and then returns its bytes to the budgets. Finally gives this object back to the Service, which may use it for
+/// another call.
 void CallImpl::over(error_code status) {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
@@ -326,7 +336,8 @@ void CallImpl::over(error_code status) {
   handler_.reset();
   Service& service = service_;
   if (handler) handler(status);
-  // Releases the bytes after the memory, so that the next waiter finds free memory.
+  // Gives the bytes back to the budgets only now, after the buffers of the call have been released and the handler has
+  // run. A call that has waited for these bytes then finds free memory.
   service.lost_bulk().release(bulk);
   service.lost_long_calls().release(long_call);
   service.note_bulk();

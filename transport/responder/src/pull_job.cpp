@@ -49,7 +49,8 @@ void PullJob::post_round(SendUnits first) {
   }
 }
 
-// Posts an empty RDMA Write, which completes after the earlier Reads and accesses no memory of the peer.
+// Called if the sink of a Read cannot be registered. The earlier Reads of this round do not report their completion, so
+// this function posts an empty RDMA Write, which completes after them. The Write accesses no memory of the peer.
 void PullJob::await_round(error_code refused) {
   refused_ = refused;
   call_->transport().post_write({}, 0, 0, this);

@@ -13,7 +13,8 @@ class CallImpl;
 /// Reads one chunk by RDMA Reads, in rounds: each round posts as many Reads as there are send credits.
 class PullJob final : public fabric::WorkContext, public UnitWaiter {
  public:
-  /// Reads `segments` from `offset` on. They must not change until the job ends and calls CallImpl::pulled().
+  /// Reads the bytes of the chunk `segments`, from byte `offset` of the chunk on, into `destination`. The job ends with
+  /// the connection, or earlier by calling CallImpl::pulled(). The array of segments must stay unchanged until then.
   void start(CallImpl& call, std::size_t item, std::span<const BufferRef> destination,
              std::span<const Segment> segments, IncomingCall::Handler handler, std::uint32_t offset = 0);
   std::size_t item() const noexcept { return item_; }
@@ -37,7 +38,9 @@ class PullJob final : public fabric::WorkContext, public UnitWaiter {
   IncomingCall::Handler handler_;
   SendUnits units_;
   bool on_wire_ = false;
-  error_code refused_;  // the error that stopped further Reads
+  // The error with which the fabric has refused a Read without ending the connection. If it is set, the job posts no
+  // further Read, and ends with this error when the earlier Reads have completed.
+  error_code refused_;
 };
 
 }  // namespace rpcrdma::transport

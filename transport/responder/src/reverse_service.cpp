@@ -41,7 +41,9 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
     if (context_ == nullptr) return over();
     boost::asio::post(*context_, [over = std::move(over)]() mutable { over(); });
   }
-  /// Makes the link at the first message, as the client may have connected before this object became its call sink.
+  /// Returns the link, and creates it if there is none. The link is created for the first message on a connection, not
+  /// in on_connected(). If the client had connected before this object became its call sink, on_connected() has not
+  /// been called for that connection.
   ServingLink& link_on(Connection& connection) {
     context_ = &connection.context();
     if (!link_) {
@@ -66,7 +68,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   void on_lost() noexcept override {
     if (!link_) return;
     link_->lost({});
-    // Deferred: this may run within a function of the link.
+    // on_lost() may run within a function of the link. The link is therefore destroyed later, from the io_context.
     ended_.push_back(std::move(link_));
     guard_.post(*context_, [](ReverseServiceImpl& self) { self.ended_.clear(); });
   }
@@ -74,7 +76,8 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   Service service_;
   std::uint32_t credits_;
   UniqueFunction<void()> connected_;
-  boost::asio::io_context* context_ = nullptr;  // of the connections; set by on_connected() and by each message
+  // The io_context of the client's connections. Null until on_connected() or the first message sets it.
+  boost::asio::io_context* context_ = nullptr;
   std::unique_ptr<ServingLink> link_;
   std::vector<std::unique_ptr<ServingLink>> ended_;
   UniqueFunction<void()> over_;

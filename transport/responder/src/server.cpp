@@ -16,7 +16,7 @@ struct Listening {
   std::shared_ptr<ListenerCounts> counts;
   fabric::Endpoint endpoint;
   std::unique_ptr<fabric::Listener> listener;  // null when closed
-  std::uint64_t failed_handshakes = 0;         // the count when the listener was closed
+  std::uint64_t failed_handshakes = 0;         // the count of `listener`, saved when the listener is closed
 };
 
 struct ServerState : std::enable_shared_from_this<ServerState> {
@@ -48,7 +48,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   std::size_t draining = 0;
   UniqueFunction<void()> close_handler;
   bool closed = false;
-  // Changed on the first worker's thread and read on any, both under this lock.
+  // Protects `listeners`, which the first worker's thread changes and any thread may read.
   mutable std::mutex listeners_mutex;
   std::vector<Listening> listeners;
 };
@@ -99,7 +99,9 @@ void ServerState::refuse(Arrival arrival) {
   workers.front()->fabric().reject(std::move(arrival.request), {});
 }
 
-/// Asks the workers one after the other to evict an idle connection; `asked` workers had none.
+/// Makes room for a new connection at a limit of connections: asks the next worker to end an idle connection. If that
+/// worker has none, calls itself again. `asked`: the number of workers that had none. Refuses the new connection if no
+/// worker has one.
 void ServerState::make_room(Arrival arrival, std::size_t asked) {
   if (closed || asked == workers.size()) return refuse(std::move(arrival));
   const std::shared_ptr<ServerWorker> worker = workers[(next_worker + asked) % workers.size()];

@@ -25,7 +25,7 @@ class ServerConnection final : private ConnectionEvents {
   /// The state and the counters of the connection, for Server::report().
   ConnectionReport report(std::chrono::steady_clock::time_point now) const;
   Traffic traffic() const noexcept { return connection_ ? connection_->traffic() : Traffic{}; }
-  /// ListenerCounts::index of its listener.
+  /// The index of the listener that accepted the connection (ListenerCounts::index).
   std::size_t listener() const noexcept { return listener_->index; }
   std::uint64_t calls_taken() const noexcept { return link_.calls_taken(); }
   bool idle() const noexcept { return link_.calls() == 0; }
@@ -65,14 +65,14 @@ class ServerConnection final : private ConnectionEvents {
   boost::asio::ip::address peer_;
   const std::shared_ptr<ListenerCounts> listener_;
   bool made_ = false;             // the handshake has succeeded
-  const bool reverse_;            // calls of the reverse direction are possible
+  const bool reverse_;            // the options permit calls in the reverse direction
   std::size_t noted_octets_ = 0;  // bytes of this connection's receives that are in the worker's sum
   bool over_ = false;
   bool draining_ = false;
   bool ending_ = false;
   const std::chrono::steady_clock::time_point accepted_at_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point active_at_ = std::chrono::steady_clock::now();
-  std::uint64_t calls_taken_ = 0;  // calls received when watch() last found no call in progress
+  std::uint64_t calls_taken_ = 0;  // link_.calls_taken() at the last watch() that found no call in progress
   std::uint64_t completed_ = 0;    // work requests completed when watch() last ran
   std::chrono::steady_clock::time_point stuck_since_ = std::chrono::steady_clock::time_point::max();
 };

@@ -90,8 +90,9 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
   return true;
 }
 
-/// Checks every connection periodically, as long as there are connections or, before draining, the pool holds memory.
-/// Checks more often while calls wait for a budget.
+/// Ends connections that make no progress, and lets the pool release unused memory. Runs periodically, by a timer,
+/// while there are connections. Until the server drains, also runs while the pool holds registered memory. The timer is
+/// shorter while calls wait for bytes of a budget.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& connection : connections_) connection->watch(now, options_);
@@ -126,8 +127,8 @@ void ServerWorker::lower_receives() {
   if (chosen != nullptr) chosen->offer_smaller_receives();
 }
 
-/// Runs watch() earlier than planned, but not inside this function: the caller may be within a callback of a
-/// connection.
+/// Makes watch() run soon instead of waiting for its timer. This function posts watch() to the event loop, because the
+/// caller may be within a callback of a connection, and watch() may end connections.
 void ServerWorker::watch_closely() {
   if (!watching_ || std::exchange(watching_closely_, true)) return;
   boost::asio::post(context(), [self = weak_from_this()] {
@@ -145,7 +146,9 @@ void ServerWorker::connection_over(ServerConnection& connection) {
     if (const auto worker = self.lock()) worker->ended_.clear();
   });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
-  if (connections_.empty() && draining_) {  // a pending timer would keep the io_context running
+  // After the last connection of a server that shuts down, nothing is left to watch. A pending timer would keep
+  // io_context::run() from returning.
+  if (connections_.empty() && draining_) {
     watching_ = false;
     watch_.cancel();
   }
@@ -175,7 +178,8 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
   if (destroyed_) return;
   draining_ = true;
   drained_ = std::move(done);
-  // A call may end after its connection. Then only on_call_over notices that the worker is drained.
+  // The worker is drained when it has neither connections nor calls. A call may end after its connection, so the end of
+  // a call must also run check_drained().
   service_.on_call_over = [this] {
     boost::asio::post(context(), [self = weak_from_this()] {
       if (const auto worker = self.lock(); worker && !worker->destroyed_) {

@@ -15,7 +15,8 @@ namespace rpcrdma::transport {
 /// One thread's share of a server. Used on that thread; the constructor, context() and the counters, on any thread.
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
-  /// `left` runs on this worker's thread when an admitted connection has ended or could not be accepted.
+  /// The worker calls `left` on its own thread, with the address of the client, when a connection that take() received
+  /// has ended, or has not been accepted.
   ServerWorker(const Worker& worker, const ServerOptions& options, FaultyCalls& faulty_calls, Log log,
                UniqueFunction<void(const boost::asio::ip::address&)> left);
   ~ServerWorker();
@@ -23,10 +24,11 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   boost::asio::io_context& context() const noexcept { return worker_.fabric->context(); }
   fabric::Fabric& fabric() const noexcept { return *worker_.fabric; }
 
-  /// Accepts the request, which has been admitted; rejects it after drain() or destroy(). Counts the outcome.
+  /// Accepts a connection request that the server has admitted within its limits. Rejects the request if drain() or
+  /// destroy() has been called. Adds the outcome to the counters of the listener.
   void take(Arrival arrival);
-  /// Evicts the connection (of `peer`, if given) that has been idle longest. False if none has been idle for long
-  /// enough.
+  /// Evicts the connection that has been idle for the longest time. If `peer` is given, considers only the connections
+  /// of this address. Evicts nothing and returns false if no connection has been idle for ServerOptions::idle_grace.
   bool give_way(const std::optional<boost::asio::ip::address>& peer);
   /// Closes each connection when its last call is over, and all that remain at `deadline`. `done` runs when no
   /// connection and no call is left.
@@ -56,11 +58,14 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ServerOptions options_;
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
-  PeerLogLimits log_limits_;      // outlives the connections, which use it
-  ReceiveBudget receive_budget_;  // outlives the calls: they keep connections, which return receives to it
+  PeerLogLimits log_limits_;  // outlives the connections, which use it
+  // Must outlive service_ and its calls. A call keeps its Connection alive, and a Connection that is destroyed gives
+  // the memory of its receives back to the budget.
+  ReceiveBudget receive_budget_;
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
-  std::vector<std::unique_ptr<ServerConnection>> ended_;  // to be destroyed outside their callbacks
+  // Connections that are over. A posted handler destroys them, because one of their callbacks may still be running.
+  std::vector<std::unique_ptr<ServerConnection>> ended_;
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer watch_;
   bool watching_ = false;

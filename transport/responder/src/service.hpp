@@ -35,7 +35,8 @@ class Service {
   const ServiceSetup& setup() const noexcept { return setup_; }
   /// The budget for reserve_bulk().
   Budget& budget() noexcept { return budget_; }
-  /// True if a call waits because too few bytes of a budget are free. Credit grants then shrink.
+  /// True if a call waits because too few bytes of one of the two budgets are free. While this is true, the server
+  /// grants fewer credits to each connection.
   bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
   bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
   /// The budget bytes that the connections of one peer address hold.
@@ -46,7 +47,8 @@ class Service {
   };
   using PeerRef = PeerTable<Peer>::Ref;
   PeerRef enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, *this); }
-  /// The shares that hold the bytes of calls that outlive their connection.
+  /// The shares to which a call moves its budget bytes when it leaves its connection. The call may give the bytes back
+  /// after the connection, with its own shares, has ended.
   BudgetShare& lost_bulk() noexcept { return lost_bulk_; }
   BudgetShare& lost_long_calls() noexcept { return lost_long_calls_; }
 
@@ -84,8 +86,8 @@ class Service {
  private:
   ServiceSetup setup_;
   Budget budget_;
-  // Long calls have a budget of their own. If there were only one budget, calls that hold bytes and wait for more could
-  // wait for each other.
+  // The budget for the memory of long calls. A long call that holds bytes of this budget may wait for bytes of budget_.
+  // If both kinds of bytes came from one budget, several long calls could hold all its bytes and wait for each other.
   Budget long_call_budget_;
   PeerTable<Peer> peers_;
   Peer lost_{*this};

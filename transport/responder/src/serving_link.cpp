@@ -26,12 +26,13 @@ wire::ErrorKind kind_of(wire::Answer answer) noexcept {
 
 ServingLink::~ServingLink() { lost({}); }
 
-/// Posts receives for the requested credits now; the next reply carries the grant [8166-3.3.1-e].
+/// Posts a receive for each credit that the message requests, up to the limit of this side. Must run before the next
+/// reply grants these credits [8166-3.3.1-e]. If memory suffices only for fewer receives, lowers the grant.
 void ServingLink::take_request(const wire::Header& header) noexcept {
   const std::uint32_t wanted = std::clamp(header.credits, 1u, credits_);
   // [8167-4.3.2-a] receives for both directions
   const std::uint32_t receives = connection_->provide_receives(wanted + other_credits_);
-  // If the grant becomes lower, the receives stay posted.
+  // If the new grant is lower than the one before, the receives for the earlier grant stay posted.
   granted_ = std::min(wanted, receives > other_credits_ ? receives - other_credits_ : 1u);
 }
 
@@ -76,8 +77,9 @@ const std::shared_ptr<ReverseRequester>& ServingLink::reverse() {
   return reverse_;
 }
 
-/// procedures_ has at most one entry for each procedure that the layer above serves. The first entry is that of the
-/// last call, as the next call is likely to be one of the same procedure.
+/// Counts the call in procedures_, which has at most one entry for each procedure that the layer above serves. Moves
+/// the entry to the front. If the next call has the same procedure, which is likely, count() need not search for the
+/// entry.
 void ServingLink::count(const CallStatistics& procedure) {
   if (procedures_.empty() || procedures_.front().first != &procedure) {
     auto same = std::ranges::find(procedures_, &procedure, &ProcedureCount::first);
@@ -113,8 +115,9 @@ void ServingLink::pull_failed(const CallFingerprint& call) noexcept {
 void ServingLink::lost(error_code why) {
   if (connection_ == nullptr) return;
   if (service_.setup().faulty_calls != nullptr && why == fabric::FabricError::remote_access) {
-    // Finds the call whose chunks the peer has refused. Reads complete in order, so the first Read that failed is the
-    // refused one. A call with Writes is blamed only if no other call had Writes of unknown success.
+    // The peer has refused access to a chunk. Stores the call to which the chunk belongs. If a Read has failed, it is
+    // the call of the first Read that failed, because Reads complete in order. Otherwise a Write has been refused. The
+    // call is then known only if exactly one call has Writes whose success is unknown.
     const auto& peer = connection_->info().peer.address();
     if (failed_pull_)
       service_.setup().faulty_calls->add(peer, *failed_pull_);

@@ -75,8 +75,8 @@ class ServingLink {
   void take_request(const wire::Header& header) noexcept;
 
   Service& service_;
-  std::uint32_t credits_;        // the most that is granted
-  std::uint32_t other_credits_;  // receives that belong to the other direction
+  std::uint32_t credits_;        // the largest credit grant to the peer
+  std::uint32_t other_credits_;  // receives to provide in addition, for replies to calls that this side makes
   std::uint32_t granted_ = 1;
   Connection* connection_ = nullptr;
   std::vector<CallImpl*> active_;
@@ -88,8 +88,8 @@ class ServingLink {
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
   std::optional<CallFingerprint> failed_pull_;
-  // The number of calls whose RDMA Writes may have failed: since these Writes, neither a call nor a faulty message has
-  // arrived from the peer.
+  // The number of calls with RDMA Writes whose success is unknown. The arrival of a call or of a faulty message from
+  // the peer counts as proof that they have succeeded, and sets this number to 0.
   std::uint32_t unproven_writes_ = 0;
   CallFingerprint unproven_;
 };

@@ -83,7 +83,9 @@ class ChunkDecoder {
   Reader& in_;
   ChunkLists& out_;
   std::size_t left_;
-  const std::size_t max_chunks_ = left_;  // the most Write chunks: empty chunks have no segments to count
+  // The maximum number of Write chunks, equal to the maximum number of segments. The limit of segments alone would not
+  // bound the list, because a Write chunk may have no segments.
+  const std::size_t max_chunks_ = left_;
   std::optional<WireError> error_;
 };
 

@@ -7,7 +7,8 @@
 
 namespace rpcrdma::wire {
 
-/// Takes the place of a Writer in an encoder, but only counts bytes. The size of a header thus comes from its encoder.
+/// Has the functions of a Writer that an encoder calls, but only counts bytes. encoded_size() runs the encoder of a
+/// header with a Counter, so that the size and the encoding of the header agree.
 class Counter {
  public:
   void u32(std::uint32_t) noexcept { size_ += 4; }

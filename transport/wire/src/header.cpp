@@ -38,7 +38,7 @@ bool decode_direction(Reader& in, Direction& out) noexcept {
 std::optional<WireError> check_payload(Reader& in, const Header& header) noexcept {
   // [8166-4.2.1-a] [8166-3.2-a] [v2-4.2.1-a] the payload begins with the same XID
   if (in.u32() != header.xid || !in.ok()) return WireError::xid_mismatch;
-  // [v2-4.2.2-a] header and RPC message have the same direction
+  // [v2-4.2.2-a] in version two, the header and the RPC message state the same direction
   if (header.version < kVersionTwo) return std::nullopt;
   if (in.u32() != static_cast<std::uint32_t>(header.direction) || !in.ok()) return WireError::bad_direction;
   return std::nullopt;
@@ -160,8 +160,8 @@ DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits) {
   out.version = in.u32();
   out.credits = in.u32();
   out.procedure = static_cast<Procedure>(in.u32());
-  // An RDMA_ERROR may be shorter than the smallest header of other messages. Its version is that of the message that
-  // its sender refuses.
+  // An RDMA_ERROR is exempt from the two checks below. It may be shorter than kMinHeader. Its version may be one that
+  // this receiver does not support, because it repeats the version of the message that its sender refuses.
   if (out.procedure == Procedure::error) return decode_error_body(in, message.size(), out);
   // [8166-4.5-a] a message shorter than a header is discarded
   if (message.size() < kMinHeader) return WireError::too_short;

@@ -50,12 +50,11 @@ std::optional<PrivateData> find_private_data(Octets received) noexcept {
   return std::nullopt;  // [8797-5.1-a] [8797-5.2-a] the receiver assumes the defaults
 }
 
-// [8166-3.3.2-b] [8167-4.2-a] the reverse direction uses the same two values
+// [8166-3.3.2-b] [8167-4.2-a] The thresholds apply to the messages of the forward and of the reverse direction.
 Thresholds negotiate(const PrivateData& ours, const PrivateData& peers) noexcept {
   Thresholds out;
-  // [8797-4.2-b] the smaller of the two sizes
+  // [8797-4.2-b] [8797-4.2-c] the smaller of the sender's Send size and the receiver's Receive size
   out.send = std::min(advertised_size(ours.send_size), advertised_size(peers.receive_size));
-  // [8797-4.2-c] the smaller of the two sizes
   out.receive = std::min(advertised_size(peers.send_size), advertised_size(ours.receive_size));
   // [8797-4.1-a] [8797-4.1-c] both sides must set R
   out.remote_invalidation = ours.remote_invalidation && peers.remote_invalidation;

@@ -67,7 +67,8 @@ void add_connections(const MakeFamily& make) {
                 });
 }
 
-/// Cases that last as long as the command waits.
+/// Cases in which the command waits for an answer that does not come, or repeats a request that fails each time. The
+/// time limits of the command determine how long such a case lasts.
 void add_stalls(const MakeFamily& make) {
   ClientFamily family = make("stalls");
   family.robust("handshake", "", "connection requests are not answered", kFails, [](Trial& t) {

@@ -5,7 +5,8 @@
 namespace rpcrdma::conform::client {
 namespace {
 
-/// Answers a call with an RDMA_ERROR in which `rest` follows rdma_proc.
+/// Answers a call with an RDMA_ERROR. `rest` holds the words that follow the field rdma_proc; its first word is the
+/// error code (rdma_err).
 void refuse(Link& link, const Call& call, const std::vector<std::uint32_t>& rest) {
   Reply reply = refusal(call, link.setup().credits);
   Out out;
@@ -15,7 +16,8 @@ void refuse(Link& link, const Call& call, const std::vector<std::uint32_t>& rest
   link.send(reply);
 }
 
-/// Answers one call as refuse() does. The client must not send the call again under its XID.
+/// Makes the server answer the second call of the run with refuse(). The case fails if the client sends this call again
+/// with the same XID.
 void answer_with(Trial& t, std::vector<std::uint32_t> rest) {
   const auto refused = std::make_shared<std::optional<std::uint32_t>>();
   t.observe([refused, &t](Link&, const Call& call) {

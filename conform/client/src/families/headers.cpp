@@ -5,7 +5,8 @@
 namespace rpcrdma::conform::client {
 namespace {
 
-/// A message that must be discarded, made from the right reply.
+/// A case of this family. The server sends the message that `message` makes from the right reply, and then the right
+/// reply. The client must discard the first of the two messages.
 struct HeaderRow {
   Level level;
   const char* name;
@@ -26,7 +27,8 @@ Bytes cut(const Reply& reply, std::size_t size) {
   return out;
 }
 
-/// A header: the four fixed words, then `rest`.
+/// A header that begins with the four fixed words: the XID of `reply`, version 1, 32 credits and `procedure`. The words
+/// `rest` follow.
 Bytes words(const Reply& reply, std::uint32_t procedure, std::initializer_list<std::uint32_t> rest) {
   return Out().words({reply.header.xid, 1, 32, procedure}).words(rest).bytes();
 }

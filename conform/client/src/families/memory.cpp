@@ -17,9 +17,11 @@ bool offers(const Call& call, std::uint32_t handle) {
          (lists.reply && std::ranges::any_of(*lists.reply, same));
 }
 
-/// `when` chooses a call, and `choose` a segment of it. `access` uses the segment when the second call after that one
-/// arrives on the same connection; if that call offers the handle again, a later call is chosen instead. The access
-/// must end the connection: if another call arrives on it, `allowed` is reported.
+/// Makes the server access memory that a finished call offered. `when` chooses the call, and `choose` chooses one of
+/// its segments. When the second call after the chosen one arrives on the same connection, `access` uses the segment.
+/// If that second call offers the same handle again, the access could be legitimate, so `when` chooses another call
+/// instead. The access must end the connection. If a further call arrives on the connection, the case fails with the
+/// message `allowed`.
 void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choose,
                std::function<void(Link&, const RdmaSegment&)> access, const char* allowed) {
   struct Later {
@@ -30,12 +32,15 @@ void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choo
   };
   const auto later = std::make_shared<Later>();
   t.setup().credits = 1;
-  t.setup().private_data = encode(PrivateData{});  // with the R flag clear, so the client itself invalidates
+  // The server's private data has the R flag clear, so the client cannot rely on Send with Invalidate. The client must
+  // itself invalidate the memory that it has offered.
+  t.setup().private_data = encode(PrivateData{});
   t.observe([=, &t](Link& link, const Call& call) {
     if (later->used) {
       if (later->link == &link) t.broken(allowed);
     } else if (later->segment && later->link == &link && call.number == later->number + 2) {
-      if (offers(call, later->segment->handle)) return later->segment.reset();  // the provider uses the handle again
+      // This call offers the same handle again, so an access with it could be legitimate. A later call is chosen.
+      if (offers(call, later->segment->handle)) return later->segment.reset();
       later->used = true;
       t.happened();
       access(link, *later->segment);
@@ -53,7 +58,8 @@ void write_garbage(Link& link, const RdmaSegment& segment) {
   link.write({segment.handle, segment.offset, Bytes(std::min(segment.length, 4096u), std::byte{0xee})});
 }
 
-/// An access by RDMA Read, which must fail; if it succeeds, `what` is reported.
+/// Returns a function that reads a segment of the client's memory by RDMA Read. The client must refuse the access: if
+/// the Read succeeds, the case fails with the message `what`.
 std::function<void(Link&, const RdmaSegment&)> must_not_read(Trial& t, const char* what) {
   return [&t, what](Link& link, const RdmaSegment& segment) {
     link.read(std::min(segment.length, 4096u), segment.handle, segment.offset, [&t, what](bool good) {

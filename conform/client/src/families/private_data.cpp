@@ -15,7 +15,7 @@ struct DataRow {
 
 Bytes encoded(PrivateData data) { return encode(data); }
 
-/// `count` other bytes, then the structure.
+/// Returns private data in which `count` bytes of a pattern precede the structure of RFC 8797.
 Bytes shifted(std::size_t count) { return Out().raw(pattern(count, 5)).raw(encoded({})).bytes(); }
 
 Bytes first_of(const Bytes& bytes, std::size_t count) {
@@ -28,8 +28,9 @@ void add_private_data(const MakeFamily& make) {
   ClientFamily family = make("private-data");
   const DataRow rows[] = {
       {Level::must, "none", "8797-5.1-a 8166-3.3.3-d", "no private data", {}},
-      // A fabric may append zeros, which complete the structure. Its sizes are therefore those that also apply without
-      // private data.
+      // A fabric may append zeros to the private data, so the client may receive a complete structure. The sizes in the
+      // structure are 1,024 bytes, which are also the thresholds without private data. The client must therefore use
+      // 1,024 bytes in both cases.
       {Level::must, "truncated", "8797-5.1-a", "the first 7 bytes of a structure with sizes of 1,024 bytes",
        first_of(encoded({.send_size = 0, .receive_size = 0}), 7)},
       {Level::must, "identifier-alone", "8797-5.1-a", "the format identifier alone", first_of(encoded({}), 4)},

@@ -43,8 +43,9 @@ const ChunkRow kChunkRows[] = {
     {"no-chunk", "8166-3.4.6-b", "no Write list, and no data inline", [](Reply& r) { r.header.lists.writes.clear(); }},
 };
 
-/// Moves the data of a READ from the Write chunk to the end of the reply, where they belong if they are not reduced.
-/// Changes no other reply, and none that would exceed the inline threshold.
+/// Moves the data of a READ reply from the Write chunk to the end of the message, where the data of an unreduced reply
+/// are. Marks the reply as unchanged if it answers another procedure, if it has no data in Write chunks, or if it would
+/// exceed the inline threshold.
 void put_inline(Reply& reply, const Call& call, Link& link) {
   Bytes data;
   for (const RemoteWrite& each : reply.writes) data.insert(data.end(), each.data.begin(), each.data.end());

@@ -55,7 +55,8 @@ std::vector<std::uint32_t> repeated(std::initializer_list<std::uint32_t> first, 
   return out;
 }
 
-/// A message without payload, so that the list runs into the end of the message.
+/// Adds a case that sends a chunk list without an end: the message ends after `words`. No payload follows them, because
+/// the server could read a payload as the rest of the list.
 void endless(ServerFamily& family, const char* name, const char* sends, std::vector<std::uint32_t> words) {
   family.must(name, "8166-4.5.2-a", sends, "ERR_CHUNK with the XID of the call; the connection stays open",
               [words = std::move(words)](Session& s) {

@@ -38,7 +38,7 @@ void expect_all(Session& s, std::set<std::uint32_t> xids) {
 
 /// Asks for `credits`, and sends as many calls at once as the server grants, but no more than `credits` or kMost.
 void use_all(Session& s, std::uint32_t credits) {
-  constexpr std::uint32_t kMost = 60;  // below the number of this tester's Receives
+  constexpr std::uint32_t kMost = 60;  // less than the number of posted Receives, so that each reply finds a Receive
   const std::uint32_t granted = ask_for(s, credits).header.credits;
   expect_all(s, send_many(s, std::min({granted, credits, kMost}), credits));
 }

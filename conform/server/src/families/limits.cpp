@@ -16,7 +16,8 @@ void answered(Session& s, const Outgoing& call) {
   s.expect_alive();
 }
 
-/// As many segments as fit the threshold, but no more than `most`.
+/// Returns `most`, or fewer if a call with `most` segments would exceed the inline threshold. Assumes 24 bytes for each
+/// segment, which is the size of a Read segment, and 200 bytes for all other parts of the message.
 std::size_t segments_that_fit(Session& s, std::size_t most) {
   constexpr std::size_t kOthers = 200, kReadSegment = 24;
   return std::min(most, (s.connection().call_threshold() - kOthers) / kReadSegment);

@@ -20,8 +20,8 @@ Bytes joined(Bytes first, View second) {
   return first;
 }
 
-/// Connects with this private data. Calls must be served, and no reply may be longer than `threshold`, not even the
-/// reply to a READ of `threshold` bytes.
+/// Connects with the private data in `setup`. Fails unless the server answers calls. If the program is NFSv3, also
+/// makes a READ of `threshold` bytes, and fails if the reply is a message of more than `threshold` bytes.
 void expect_threshold(Session& s, const Setup& setup, std::uint32_t threshold) {
   s.record().sent("private data " + hex(setup.private_data));
   s.connect_and_call(setup);
@@ -85,7 +85,9 @@ void add_sizes(ServerFamily& family) {
       });
 }
 
-/// Calls READ for 1,024 bytes without chunks. The server may send this reply inline only if it has found the structure.
+/// Connects with the private data `data`, and calls READ for 1,024 bytes without offering chunks. The reply exceeds the
+/// default inline threshold of 1,024 bytes. The server may therefore send it only if it has found the structure in
+/// `data`, which announces larger Receives.
 void expect_found(Session& s, Bytes data) {
   Connection& connection = s.connect_and_call({.private_data = std::move(data)});
   if (connection.reply_threshold() <= kDefaultThreshold) Record::skip("the server sends no more than 1,024 bytes");

@@ -215,7 +215,8 @@ void add_symlink(ServerFamily& family) {
               });
 }
 
-/// A WRITE from memory that the server cannot read must not write anything.
+/// Sends a WRITE whose data is in `segment`, memory that the server cannot read. The server must refuse the call or end
+/// the connection, and must not write anything.
 void unreadable(Session& s, const char* name, const RdmaSegment& segment) {
   const nfs::Handle file = s.make_file(name);
   const Outgoing write = reduced_write(s, file, 4096, {segment});

@@ -39,7 +39,7 @@ Bytes reply_in_chunk(const Message& message, const Chunk& asked, const std::vect
   return out;
 }
 
-/// As the other reply_in_chunk(), with all segments in `memory`.
+/// As the reply_in_chunk() above, for a Reply chunk whose segments all lie in one registered memory.
 Bytes reply_in_chunk(const Message& message, const Memory& memory, const Chunk& asked) {
   std::vector<View> parts;
   for (const RdmaSegment& each : asked)

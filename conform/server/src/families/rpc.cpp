@@ -64,7 +64,7 @@ void bad_credential(ServerFamily& family, const char* name, const char* sends, A
                 });
 }
 
-/// As bad_credential(), with a GETATTR, which must not be executed.
+/// As bad_credential(), but sends a GETATTR instead of a NULL. The server must not execute the GETATTR.
 void refused_credential(ServerFamily& family, const char* name, const char* sends, Auth credential) {
   family.robust(name, "", sends, "the call is denied or refused; the connection stays open", [credential](Session& s) {
     Outgoing call = s.nfs(nfs::kGetattr, nfs::handle_args(s.files().data));

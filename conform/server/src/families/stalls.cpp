@@ -9,7 +9,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// A client that can stop answering.
+/// A client that sends a call and then processes no more events, so that the server waits for it.
 class Stalled {
  public:
   explicit Stalled(Session& s) {
@@ -23,7 +23,8 @@ class Stalled {
     session_->connection();
   }
   Session& session() noexcept { return *session_; }
-  /// Sends the call, and runs the io_context only as long as that takes.
+  /// Sends the call, and runs the handlers of the client's io_context that are ready then. After that the client
+  /// processes no events until the next call of this function.
   void send_and_stop(const Outgoing& call) {
     session_->send(call);
     network_.context.restart();

@@ -11,7 +11,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// The reply to a READ into one Write chunk.
+/// The reply to a READ call with one Write chunk. `chunk` is that Write chunk as the reply returns it.
 struct ReadBack {
   Message message;
   nfs::Read results;
@@ -62,7 +62,9 @@ ReadBack read_into(Session& s, std::uint64_t offset, std::uint32_t count, const 
   return out;
 }
 
-/// A READ for which the chunk has room: it must be complete, with the right eof.
+/// Makes a READ with a Write chunk that has segments of these `lengths`, in memory of `room` bytes. The segments are
+/// large enough for the data. Fails unless the server returns `count` bytes, or all bytes up to the end of the file if
+/// they are fewer, with the correct eof.
 void read_completely(Session& s, std::uint64_t offset, std::uint32_t count, std::size_t room,
                      const std::vector<std::uint32_t>& lengths) {
   const Memory& memory = s.writable(room);
@@ -335,7 +337,8 @@ void add_several(ServerFamily& family) {
               });
 }
 
-/// A call whose reply has no item for the chunk.
+/// Sends a call with one Write chunk although its reply has no DDP-eligible item. The server must return the chunk
+/// unused. The call must succeed if `status` is nfs::kOk, and fail if `status` is another status.
 void nothing_eligible(Session& s, std::uint32_t procedure, Bytes arguments, std::uint32_t status) {
   Outgoing call = s.nfs(procedure, std::move(arguments));
   const Memory& memory = s.writable(4096);

@@ -22,11 +22,14 @@ class FileData {
   std::uint64_t used() const noexcept { return pages_ * kPageSize; }
   /// The number of pages of [offset, offset + count) that do not exist yet.
   std::uint64_t missing(std::uint64_t offset, std::uint32_t count) const noexcept;
-  /// Appends the parts that hold [offset, offset + count) to `out`; the range lies within the file.
+  /// Appends to `out` the parts of pages that hold the bytes [offset, offset + count). Copies no bytes: `out` shares
+  /// the pages with the file. The range must lie within the file.
   void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
-  /// Makes `run` the content at `offset`, and moves the pages out of `run`.
+  /// Writes the bytes of `run` into the file from `offset` on, and extends the file if they end beyond it. Moves the
+  /// pages out of `run`. Each part of `run` must have the same offset in its page as in the page of the file.
   void replace(std::uint64_t offset, PageRun& run);
-  /// Returns false if a page that is being sent must be copied and no page is free.
+  /// Sets the size of the file. If the new last page is to be cut and is still being sent, the file gets a copy of it.
+  /// Returns false and changes nothing if there is no free page for the copy.
   bool resize(std::uint64_t size);
 
  private:

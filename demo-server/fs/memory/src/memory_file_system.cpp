@@ -14,7 +14,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::size_t kKeySize = 16;  // object number, instance of the file system
+constexpr std::size_t kKeySize = 16;  // bytes of a NodeKey: object number 8, instance_ of the file system 8
 constexpr std::uint32_t kRootMode = 01777;
 
 Verifier fresh_instance() {
@@ -114,7 +114,8 @@ MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, cons
   const bool inherits = parent != nullptr && (parent->fixed.mode & 02000u) != 0;
   a.uid = caller.uid;
   a.gid = inherits ? parent->fixed.gid : caller.gid;
-  // As in open(2): only root and members of the group may create a set-group-id program of that group.
+  // As in open(2): a new program with an inherited group keeps the set-group-id bit only if the caller is root or a
+  // member of that group.
   if (inherits && type != FileType::directory && (a.mode & mode::kGroupExecute) != 0) strip_group(caller, a);
   // Only root may choose owner and group; they are ignored in requests of other callers.
   if (caller.uid == 0 && (attributes.uid || attributes.gid)) {
@@ -155,8 +156,8 @@ void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAt
   if (changes.mtime.how == SetTime::How::client) a.mtime = changes.mtime.value;
 }
 
-/// Changes the size first, as disk file systems do: the new size stays even if the caller has no right to change the
-/// rest.
+/// Makes the changes of a SETATTR. Changes the size first, as disk file systems do. If the caller has no right to make
+/// the other changes, the function fails, but the new size remains.
 Status MemoryFileSystem::change(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   if (const Status s = check_changes(changes, node.fixed.type); s != Status::ok) return s;
   if (changes.size) {

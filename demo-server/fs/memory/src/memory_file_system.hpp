@@ -64,11 +64,13 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   static constexpr std::uint64_t kObjectBytes = sizeof(MemoryNode) + 64;
   static constexpr std::uint64_t kNameBytes = sizeof(MemoryDirectory::Entry) + 128;
 
-  // The following functions except key_of() require the lock, unless their comment says that they take it.
+  // The caller of the functions below must hold mutex_. Exceptions: key_of() does not need the mutex, and a function
+  // whose comment says so locks it itself.
   NodeKey key_of(std::uint64_t number) const;
   StatusOr<MemoryNode*> find(const NodeKey& key);
   StatusOr<MemoryNode*> find_directory(const NodeKey& key);
-  /// As find(), for regular files only: else Status::isdir or Status::inval.
+  /// As find(), but fails if the object is not a regular file: with Status::isdir for a directory, and with
+  /// Status::inval for an object of another type.
   StatusOr<MemoryNode*> find_file(const NodeKey& key);
   /// The attributes of an object, whatever its type: for the reply to a request that requires another type.
   std::optional<Attributes> attributes_of(const NodeKey& key);
@@ -89,7 +91,8 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   void touch_metadata(MemoryNode& node);  // only attributes changed
   /// How much of the export's size is used, in bytes: pages of data, objects, names and link targets.
   std::uint64_t used() const noexcept { return used_pages_ * kPageSize + metadata_; }
-  /// True if the data of a WRITE fits the export's size.
+  /// True if the size limit of the export leaves room for the pages that a WRITE of `count` bytes at `offset` would add
+  /// to the file.
   bool has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const;
   /// Checks that `metadata` more bytes of objects, names and link targets fit.
   Status check_room(std::uint64_t metadata) const;
@@ -99,7 +102,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   /// Checks the name of a new object: it must be valid and free, and the caller must be permitted to search the
   /// directory.
   static Status check_new(const Caller& caller, const MemoryNode& directory, std::string_view name) noexcept;
-  /// Finds the object of a name, if the caller may look it up.
+  /// Returns the object `name` in `directory`. Fails if there is none, or if the caller may not search the directory.
   StatusOr<MemoryNode*> named(const Caller& caller, const MemoryNode& directory, std::string_view name);
   static Status check_removal(const Caller& caller, const MemoryNode& directory, const MemoryNode& node) noexcept;
   static Status check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept;

@@ -12,7 +12,8 @@ constexpr std::uint32_t kExclusiveMode = 0600;  // used until the client's SETAT
 
 bool is_device(FileType type) noexcept { return type == FileType::block || type == FileType::character; }
 
-/// The two times that hold the verifier of an EXCLUSIVE request until the client's SETATTR.
+/// Returns the atime and the mtime of a file that an EXCLUSIVE CREATE makes. They hold the two halves of the verifier
+/// until a SETATTR of the client sets the times.
 std::array<Time, 2> times_of(const Verifier& verifier) noexcept {
   const auto [atime, mtime] = std::bit_cast<std::array<std::uint32_t, 2>>(verifier);
   return {Time{atime, 0}, Time{mtime, 0}};
@@ -44,7 +45,8 @@ StatusOr<MemoryNode*> MemoryFileSystem::make_in(const Caller& caller, MemoryNode
   node.fixed.device = object.device;
   node.target = object.target;
   node.directory.parent = directory.fixed.fileid;
-  // Only a size other than 0 counts as a write, and a write clears the set-id bits.
+  // resize() counts as a write to the file. It may therefore clear the set-user-ID and set-group-ID bits of the mode. A
+  // new file is empty, so size 0 needs no resize(), and the file keeps these bits.
   if (object.type == FileType::regular && attributes.size.value_or(0) != 0) {
     if (const Status s = resize(caller, node, *attributes.size); s != Status::ok) {
       nodes_.erase(node.fixed.fileid);
@@ -72,8 +74,9 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
   return result;
 }
 
-/// Handles CREATE of a name that exists: UNCHECKED applies only a size, EXCLUSIVE accepts only an empty file whose
-/// times hold its verifier.
+/// Handles an UNCHECKED or EXCLUSIVE CREATE of a name that exists. UNCHECKED changes nothing but the size of the file,
+/// and only if the request has a size. EXCLUSIVE succeeds only if the file is empty and its times hold the verifier of
+/// the request, because an earlier transmission of the same request leaves such a file.
 Status MemoryFileSystem::existing(const Caller& caller, MemoryNode& node, const CreateHow& how) {
   if (node.fixed.type != FileType::regular) return Status::exist;
   if (how.mode == CreateMode::exclusive) {

@@ -28,7 +28,9 @@ Status MemoryFileSystem::check_removal(const Caller& caller, const MemoryNode& d
   return sticky && !owns(caller, directory) && !owns(caller, node) ? Status::perm : Status::ok;
 }
 
-/// The owner may read and write, whatever the mode says now; a caller that may execute a file may read it.
+/// Checks whether the caller may read or write the data of a file, as `bit` says. Permits more than the mode does (RFC
+/// 1813 section 4.4). The owner may read and write regardless of the mode, which may have changed since the client
+/// opened the file. A caller that may execute a file may read it, because a client reads a program to execute it.
 Status MemoryFileSystem::check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept {
   if (owns(caller, node) || check(caller, node, bit) == Status::ok) return Status::ok;
   return bit == access::kMayRead ? check(caller, node, access::kMayExecute) : Status::acces;
@@ -51,9 +53,10 @@ void MemoryFileSystem::strip_group(const Caller& caller, Attributes& a) noexcept
   if (caller.uid != 0 && !caller.in_group(a.gid)) a.mode &= ~mode::kSetGid;
 }
 
-/// Clears the set-id bits of a program that has been changed or given away: it must no longer run as its owner. If the
-/// group has no right to execute the file, the set-group-id bit means mandatory locking. Such a bit stays if root or a
-/// member of the group makes the change.
+/// Clears the set-user-id and set-group-id bits of a file whose contents, owner or group change, so that the file no
+/// longer runs with the rights of its owner or group. If the group has no right to execute the file, the set-group-id
+/// bit does not concern execution, but means mandatory locking. In this case the bit stays if root or a member of the
+/// group makes the change.
 void MemoryFileSystem::strip_set_ids(const Caller& caller, Attributes& a) noexcept {
   a.mode &= ~mode::kSetUid;
   if ((a.mode & mode::kGroupExecute) != 0)

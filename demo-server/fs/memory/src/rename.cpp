@@ -16,7 +16,9 @@ Status MemoryFileSystem::check_replace(const MemoryNode& moved, const MemoryNode
   return target.is_directory() && !target.directory.empty() ? Status::notempty : Status::ok;
 }
 
-/// Checks permissions. A directory that moves to another parent must be writable, because its ".." changes.
+/// Checks that `caller` may move `moved` from the directory `from` to the directory `to`, where it replaces the object
+/// with the number `old`, if there is one. To move a directory to another parent, the caller also needs the right to
+/// write to the directory itself, because its ".." changes.
 Status MemoryFileSystem::check_move(const Caller& caller, const MemoryNode& from, const MemoryNode& to,
                                     const MemoryNode& moved, std::optional<std::uint64_t> old) {
   if (const Status s = check_removal(caller, from, moved); s != Status::ok) return s;

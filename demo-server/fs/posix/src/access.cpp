@@ -33,7 +33,9 @@ StatusOr<std::uint32_t> PosixFileSystem::rights(const Caller& caller, int fd, co
   if (!acting) return Status::acces;
   const std::uint32_t granted = (may(fd, R_OK) ? access::kMayRead : 0) | (may(fd, W_OK) ? access::kMayWrite : 0) |
                                 (may(fd, X_OK) ? access::kMayExecute : 0);
-  // Whether programs may run is decided by the client's mount, not by the server's mount options.
+  // If the export is on a mount with noexec, the kernel denies the execution of its regular files. This option must not
+  // affect clients: the options of a client's own mount decide whether programs may run there. The mode of the file
+  // therefore decides whether the caller may execute it.
   if (stat.attributes.type == FileType::regular && (granted & access::kMayExecute) == 0 &&
       !programs_may_run(root_.get()))
     return granted | (rights_of(stat.attributes, caller) & access::kMayExecute);

@@ -15,13 +15,15 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::uint32_t kServer = 0;  // only root can act as other users
+/// The user id of a server that acts as other users: root, because only root can do so.
+constexpr std::uint32_t kServer = 0;
 
-/// The identity of the thread, kept to omit system calls that would change nothing.
+/// The identity that the thread has last set in the kernel. The functions below compare it with the identity that they
+/// are to set, so that they can omit system calls that would change nothing.
 struct ThreadIdentity {
   bool keeps = false;  // whether the thread may keep a caller's identity after a call
   std::uint32_t uid = kServer;
-  std::optional<bool> overrides;  // whether the thread overrides quotas
+  std::optional<bool> overrides;  // the argument of the last successful override_quotas(); empty: none yet
   bool known = false;
   std::uint32_t gid = 0;
   boost::container::small_vector<std::uint32_t, 16> groups;
@@ -35,9 +37,10 @@ bool get_capabilities(Capabilities& out) noexcept {
   return ::syscall(SYS_capget, &header, out) == 0;
 }
 
-/// Sets or clears CAP_SYS_RESOURCE, which lets a thread exceed quotas and use the space reserved for root: only calls
-/// of root may do so. A change of the uid does not change this capability, unlike those over files. Setting it has no
-/// effect unless the server is permitted to have it.
+/// Sets or clears CAP_SYS_RESOURCE of the calling thread. With this capability, a thread can exceed quotas and use the
+/// space reserved for root. Only calls whose caller is root may do this. The thread must change the capability
+/// explicitly: a change of the file system uid changes the capabilities over files, but not this one. Setting it has no
+/// effect if the thread's permitted set does not contain it. Returns false if the kernel refuses.
 bool override_quotas(bool wanted) noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.overrides == wanted) return true;
@@ -52,7 +55,8 @@ bool override_quotas(bool wanted) noexcept {
   return true;
 }
 
-/// setfsuid and setfsgid return the previous id and no error: a second call shows whether the first one took effect.
+/// setfsuid() and setfsgid() report no error; they return the id that was in effect before the call. Therefore this
+/// function and set_gid() make each call twice: the result of the second one shows whether the first one took effect.
 bool set_uid(std::uint32_t uid) noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.uid == uid) return true;

@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The identity that a thread uses for the file system. Only the identity of the calling thread changes: raw system
-// calls are used where the C library's functions would change all threads.
+// Functions that change the identity with which the calling thread accesses the file system. The other threads keep
+// their identities. The implementation makes raw system calls where a function of the C library would change the
+// identity of all threads.
 //
-// A thread that has acted as another user must never post work requests to a verbs device: the kernel compares its
-// credentials with those that the device was opened with (see docs/architecture.md). I/O threads do not post.
+// A thread that has acted as another user must never post work requests to a verbs device. The kernel refuses the work
+// requests of a thread whose credentials have changed since the device was opened (see docs/architecture.md). The I/O
+// threads, which act as other users, post no work requests.
 #include "rpcrdma/nfsd/fs/types.hpp"
 
 namespace rpcrdma::nfsd {
 
-/// True if a thread of this process can take another user's identity, and has no root rights over files while it has
-/// that identity. Tests this on a new thread.
+/// Returns true if a thread of this process can take the identity of another user, and if the thread then has no rights
+/// of root over files. Tries this on a new thread, so that the identity of the calling thread does not change.
 bool can_act_as_others();
 
-/// From now on, the calling thread opens, makes and removes files as one user: with the uid, gid and groups of that
-/// user, and without capabilities over files unless the user is root. If `who` is null, the identity does not change:
-/// the server then serves all callers as itself. False if the kernel refused: the thread then acts as the server, and
-/// must do nothing for the user.
+/// Gives the calling thread the identity of the user `who`. From now on, the thread opens, makes and removes files with
+/// the uid, the gid and the groups of that user. Unless the user is root, the thread then has no capabilities over
+/// files. Returns false if the kernel refuses the identity. The thread then acts as the server, and the caller must do
+/// nothing for the user.
 ///
-/// The thread keeps this identity until act_as() or act_as_server(): it takes the identity once for several changes of
-/// one user. Code that needs the server's rights calls act_as_server() first. Without that call, the thread may have
-/// fewer rights than it needs, but never more.
+/// A server that serves all callers as itself passes null. The function then returns true and changes nothing.
+///
+/// The thread keeps the identity until another act_as() or act_as_server() changes it. Thus several operations of one
+/// user need only one change of identity. Code that needs the server's rights calls act_as_server() first. If the code
+/// omits this call, the thread may have fewer rights than the code needs, but not more.
 bool act_as(const Identity* who) noexcept;
 /// Calls act_as_server(), unless keep_identities() lets the thread keep the identity of its last caller.
 void act_as_server_in_time() noexcept;
-/// From now on, the calling thread has the server's rights over files. Its groups and gid stay those of the last user,
-/// because root's rights do not depend on them. Makes no system call if the thread already acts as the server.
+/// From now on, the calling thread has the server's rights over files. The thread keeps the groups and the gid of the
+/// last user, because the rights of root do not depend on them. If the thread acts as the server already, the function
+/// makes no system call.
 void act_as_server() noexcept;
 
 /// Calls act_as(); the destructor makes the thread act as the server again. Does not nest.

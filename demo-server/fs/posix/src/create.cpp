@@ -17,7 +17,8 @@ constexpr std::uint32_t kDefaultFileMode = 0644;
 constexpr std::uint32_t kExclusiveMode = 0600;  // used until the client's SETATTR sets a mode
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
 
-/// Returns -1 and sets errno: EEXIST if the name exists, EPERM if it does not, or the error of the look-up.
+/// Refuses to make `name`, for a caller that has no permission to make an object of this type. Returns -1, and sets
+/// errno to EEXIST if the name exists, to EPERM if it does not, or to the error of the look-up.
 int refused(int directory, const char* name) noexcept {
   struct stat s {};
   if (::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) == 0)
@@ -27,8 +28,9 @@ int refused(int directory, const char* name) noexcept {
   return -1;
 }
 
-/// True if the file is empty and its times hold the verifier of an EXCLUSIVE request: the seconds of each time are one
-/// half of the verifier, as a signed or as an unsigned number.
+/// Returns true if the file is empty and its times hold `verifier`, the verifier of a CREATE request in the mode
+/// EXCLUSIVE. The seconds of the atime must be the first half of the verifier, and the seconds of the mtime the second
+/// half. The file system may have stored each half as a signed or as an unsigned number.
 bool holds(int fd, const Verifier& verifier) noexcept {
   struct stat s {};
   if (::fstatat(fd, "", &s, AT_EMPTY_PATH) != 0 || s.st_size != 0) return false;
@@ -79,8 +81,10 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& cal
   return found(directory, name, node.fd.get(), node.stat);
 }
 
-/// Completes the object in `unsettled`, which a system call has made as `name` with its owner and mode. Removes it
-/// again if that fails. If an fsync of the directory also writes the object, leaves `unsettled` empty.
+/// Completes the new object in `unsettled` with complete_new(). A system call has already made the object as `name` in
+/// `directory`, with its owner and mode. Removes the object again on failure. On success, `unsettled` still holds the
+/// object if it must be written to the disk separately. Otherwise an fsync of the directory is known to write the
+/// object too, and `unsettled` is empty.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
                                                              std::string_view name, const SetAttributes& attributes,
                                                              bool exclusive, Unsettled& unsettled) const {
@@ -96,7 +100,9 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& calle
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
   auto made = complete_new(caller, directory, name, node, rest);
   if (!made) undo(directory.fd.get(), name);
-  // Unless the journal is known to commit in order, the name may reach the disk before the object.
+  // Keeps the object in `unsettled` unless an fsync of the directory is known to write the object too. The fsync may
+  // leave out what was set after the name was made: the verifier of an exclusive CREATE, and `rest`. If the journal is
+  // not known to commit in order, the fsync may leave out the whole object.
   if (exclusive || changes_anything(rest) || !commits_in_order_)
     unsettled = {std::move(node.fd), stat->attributes.type, unsettled.for_data, *stat};
   return made;
@@ -163,8 +169,9 @@ NodeResult PosixFileSystem::make_node(const Caller& caller, const NodeKey& direc
   });
 }
 
-/// UNCHECKED accepts an existing file, and applies only a size to it. EXCLUSIVE accepts a file that holds the same
-/// verifier, because the request is then a repetition.
+/// Answers an UNCHECKED or EXCLUSIVE CREATE of a name that exists. Either fails if the object is not a regular file.
+/// Of the attributes in an UNCHECKED request, applies only the size. EXCLUSIVE succeeds if the file holds the verifier
+/// of the request, because the request then repeats the one that created the file.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::open_existing(const Caller& caller, const Node& directory,
                                                                 std::string_view name, const CreateHow& how,
                                                                 Unsettled& unsettled) {
@@ -196,8 +203,9 @@ Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, 
 
 Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
                                        const CreateHow& how) const {
-  // create_exclusive() first makes an unnamed file. Even a caller without the right to do this must learn that the name
-  // exists: a repeated request then succeeds with the existing file.
+  // Looks the name up before create_exclusive() makes an unnamed file, which fails if the caller lacks the right to do
+  // so. If the name exists, the result must be Status::exist even for such a caller: the request may be a repetition,
+  // which then succeeds with the existing file.
   if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
   Status bad = check_times(how.attributes);
   if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;
@@ -234,9 +242,11 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   return made;
 }
 
-/// If the file system has unnamed files, sets the verifier before the name appears: a crash between a name and its
-/// verifier would keep the server from recognizing a repeated request. RFC 1813 section 3.3.8: the verifier is on
-/// stable storage before the reply.
+/// Creates the file `name`, and stores the verifier of an EXCLUSIVE request in it. If the file system has unnamed files
+/// (O_TMPFILE), an unnamed file gets the verifier first and then the name. Otherwise the file gets its name first. If
+/// the server then crashes before the file has the verifier, it does not recognize a repetition of the request. On
+/// success, `unsettled` holds the file: the verifier must be on stable storage before the reply (RFC 1813 section
+/// 3.3.8).
 StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller& caller, const Node& directory,
                                                                    std::string_view name, const Verifier& verifier,
                                                                    Unsettled& unsettled) const {
@@ -283,8 +293,9 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
   if (const Status s = check_new_name(name); s != Status::ok) return s;
   auto made = create_new(caller, directory, name, how, unsettled);
   if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
-  // If the server crashed during an EXCLUSIVE request, a repetition finds the file. Its name and verifier may not be on
-  // the disk yet; in_directory() writes them, unless the export is asynchronous.
+  // An EXCLUSIVE request may be the repetition of a request during which the server crashed. The file then exists, but
+  // its name and verifier may not be on the disk yet. open_existing() stores the file in `unsettled`, and
+  // in_directory() writes both to the disk, unless the export is asynchronous.
   return open_existing(caller, directory, name, how, unsettled);
 }
 

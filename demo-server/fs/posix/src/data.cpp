@@ -13,7 +13,8 @@ namespace {
 constexpr std::uint64_t kLastOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
 constexpr int kMaxVector = 128;
 
-/// Fills `out` with vectors for the buffers without their first `skip` bytes. Returns the number of vectors.
+/// Describes `buffers`, without the first `skip` of their bytes, by elements of `out`. Stops when `out` is full.
+/// Returns the number of elements.
 int vector_of(std::span<const BufferRef> buffers, std::size_t skip, std::span<iovec, kMaxVector> out) noexcept {
   int count = 0;
   for (const BufferRef& buffer : buffers) {
@@ -97,7 +98,8 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
   if (!stat || stat->attributes.links == 0) return std::nullopt;
   const Attributes& attributes = stat->attributes;
   const std::uint64_t end = offset + static_cast<std::uint64_t>(done);
-  // A short read means the end of the file, or the end of the data in memory.
+  // A short read has reached either the end of the file, or the end of the data that is in the page cache. In the
+  // second case this function returns nothing, and the caller reads on a thread that may block.
   if (!still_granted(*file, attributes) || (static_cast<std::size_t>(done) < wanted && end < attributes.size))
     return std::nullopt;
   return ReadResult{Status::ok, attributes, static_cast<std::uint32_t>(done), end >= attributes.size};

@@ -63,7 +63,8 @@ std::unique_ptr<DirectoryStream> DirectoryStreams::take(const NodeKey& directory
 }
 
 void DirectoryStreams::put(const NodeKey& directory, std::unique_ptr<DirectoryStream> stream) {
-  std::list<Kept> gone;  // closed after the lock is released
+  // Declared before `lock`, so that the evicted stream is closed only after the mutex has been released.
+  std::list<Kept> gone;
   const std::lock_guard lock(mutex_);
   if (kept_.size() >= capacity_) gone.splice(gone.end(), kept_, kept_.begin());
   kept_.push_back({directory, std::move(stream), Clock::now()});

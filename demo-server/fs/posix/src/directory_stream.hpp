@@ -17,7 +17,8 @@ class DirectoryStream {
  public:
   struct Entry {
     std::uint64_t number = 0;
-    std::string_view name;   ///< valid until peek() is called after next()
+    /// Points into the buffer of the stream. A call of peek() after next() may overwrite the buffer.
+    std::string_view name;
     std::uint64_t next = 0;  ///< position after the entry
   };
 
@@ -41,15 +42,16 @@ class DirectoryStream {
   std::uint64_t position_ = 0;
 };
 
-/// Keeps streams between the calls of one listing. A listing that continues with its stream sees every entry once, even
-/// if positions shift when entries are added and removed (tmpfs). Bounded; synchronized.
+/// Keeps the open directory of a listing between two calls of the client. A listing that continues with its stream sees
+/// each entry that exists throughout the listing once. This also holds on a file system such as tmpfs, whose positions
+/// shift when entries are added and removed. The number of kept streams is limited. Synchronized.
 class DirectoryStreams {
  public:
   using Clock = std::chrono::steady_clock;
   explicit DirectoryStreams(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Takes the stream of `directory` at `position`; null if there is none. If there are several, takes the one put
-  /// last: the others belong to abandoned listings and may hold outdated entries.
+  /// Removes the streams of `directory` that are at `position`. Returns the one that was put last, or null if there is
+  /// none. The older streams are closed: they belong to abandoned listings, and may hold outdated entries.
   std::unique_ptr<DirectoryStream> take(const NodeKey& directory, std::uint64_t position);
   void put(const NodeKey& directory, std::unique_ptr<DirectoryStream> stream);
   void drop_idle(Clock::time_point since);

@@ -32,8 +32,10 @@ PosixFileSystem::Watched PosixFileSystem::watch(const NodeStat& stat) {
   return watched;
 }
 
-/// Writes an object to the disk. Uses flush_all() for an object that cannot be opened (a symbolic link), or only with
-/// side effects (a FIFO, a device).
+/// Writes an object to the disk. If `for_data` is true, fsync(2) accepts `fd`. Otherwise `fd` is an O_PATH descriptor,
+/// and flush() opens the object again. If the object cannot be opened, flush() calls flush_all() instead. It also calls
+/// flush_all() for an object that is neither a regular file nor a directory, because a symbolic link cannot be opened,
+/// and opening a FIFO or a device has side effects.
 Status PosixFileSystem::flush(const NodeFd& fd, FileType type, Watched watched, bool for_data) {
   const bool directory = type == FileType::directory;
   if (!directory && type != FileType::regular) return flush_all();

@@ -44,7 +44,9 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
     refused = opened.error();
   }
   if (refused != Status::acces || node.stat.attributes.uid != (acts_ ? caller.uid : itself_.uid)) return refused;
-  // The owner may continue with a file, whatever its mode says now, like a local program that has it open.
+  // The mode denies the access, but the owner of the file may continue to read and write it. A local program that has
+  // opened the file may do so as well after a change of the mode. The server cannot know when a program on the client
+  // opened the file, because NFSv3 has no procedure for this.
   const int flags = use == Use::read ? O_RDONLY : O_RDWR;
   auto opened = acts_ ? reopen(node.fd.get(), flags) : open_own(node.fd.get(), flags);
   if (!opened) return opened.error();
@@ -60,7 +62,8 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   const auto stat = stat_fd(fd);
   if (!stat) return stat.error();
   const mode_t mode = stat->attributes.mode;
-  // chmod() would clear this bit if the server is not in the file's group.
+  // Refuses a file with the set-group-ID bit. If the server is not in the group of the file, chmod() clears the bit,
+  // and the server cannot set it again.
   if ((mode & S_ISGID) != 0) return Status::acces;
   const ProcPath path(fd);
   if (::chmod(path.text, mode | S_IRUSR | S_IWUSR) != 0) return Status::acces;
@@ -69,7 +72,9 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   return opened;
 }
 
-/// If a server without privilege owns the file, a change of the mode does not end the access, as in open_as().
+/// Returns true if the rights with which `file` was opened are still valid under the present attributes `now`. If a
+/// server without privilege owns the file, a change of its mode does not end these rights: open_as() grants them to the
+/// owner although the mode denies them.
 bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now) const noexcept {
   if (!acts_ && file.uid == itself_.uid) return now.uid == file.uid;
   return file.granted_under(now);

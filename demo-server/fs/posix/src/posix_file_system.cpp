@@ -27,9 +27,11 @@ std::uint64_t fresh_verifier() {
   return value;
 }
 
-/// How many objects to keep open: none unless KeptNodes::usable(), else `most` or an eighth of the limit of
-/// descriptors, whichever is less. Also makes the kernel enlarge the descriptor table of the process. Once several
-/// threads use the table, an open() that enlarges it takes about 10 ms, and an event loop must not wait so long.
+/// Returns the number of objects to keep open: 0 if KeptNodes::usable() is false or the limit of descriptors is
+/// unknown, otherwise the smaller of `most` and an eighth of that limit.
+///
+/// Also makes the kernel enlarge the descriptor table of the process now. When several threads share the table, an
+/// open() that enlarges it takes about 10 ms, which is too long for an event loop.
 std::size_t nodes_to_keep(int root, std::size_t most) noexcept {
   rlimit limit{};
   if (!KeptNodes::usable(root) || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -48,7 +50,8 @@ Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& o
   if (!root) return error_code(errno, boost::system::system_category());
   const auto stat = stat_fd(root.get());
   if (!stat) return error_code(errno, boost::system::system_category());
-  // Refuses a root that cannot be read.
+  // Opens the root for reading as well, because syncfs(2) does not accept an O_PATH descriptor. A root that the server
+  // cannot read is refused.
   auto readable = reopen(root.get(), O_RDONLY | O_DIRECTORY);
   if (!readable) return error_code(errno, boost::system::system_category());
   auto file_system =
@@ -160,8 +163,9 @@ Wcc PosixFileSystem::wcc_after(const Node& directory, bool changed) const {
   return wcc;
 }
 
-/// Where fsync would omit the inode, sets the access time to its present value, so that fsync writes the inode. Changes
-/// the ctime; call it before any reply that shows the ctime.
+/// Makes a later fsync() write the inode of a new or changed object on a file system where fsync() omits some changed
+/// inodes (see forgets_inodes()). For this it sets the access time to the value that it has already, which changes the
+/// ctime. Sets `stat` to the new attributes. Call it before the ctime is put into a reply.
 void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
   if (!forgets_inodes_) return;
   act_as_server();
@@ -206,14 +210,15 @@ std::optional<AttributesResult> PosixFileSystem::attributes_at_once(const NodeKe
   return AttributesResult{Status::ok, stat->attributes};
 }
 
-/// `now` is a time before the attributes of the directory were read.
+/// Looks up `name` in `directory` as the caller. `now` must be a time before the attributes in `directory` were read,
+/// because KnownRights::note() remembers a right only if every change since `now` shows in the ctime.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::look_up(const Caller& caller, const Node& directory,
                                                           std::string_view name, Time now) {
   if (const Status s = check_component(name); s != Status::ok) return s;
   if (is_dot_dot(name)) {
     const auto parent = open_parent(caller, directory);
     if (!parent) return parent.error();
-    // No name is passed: the place of the parent itself is known already.
+    // Without a name, the locator remembers no place. ".." in `directory` is not a place of the parent directory.
     return found(directory, {}, parent->get());
   }
   auto fd = open_as_caller(caller, directory, name);
@@ -259,9 +264,11 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
   return result;
 }
 
-/// If an object is kept and is_in_place(), its name is in the kernel's cache, so looking it up does not block. The name
-/// leads to that object if the inode numbers are equal; if they differ, a mount hides the object. If the object
-/// has several names, the directory must be in place as well; for an object with one name this follows.
+/// Looks `name` up without blocking; returns nothing if this is not possible. If an object is kept under the path of
+/// `name` and is_in_place(), the kernel has that path in its cache, so stat_at() does not block as long as `directory`
+/// is in place. `name` leads to that object if the inode numbers are equal; they differ if a mount hides the object.
+/// The answer is valid only if `directory` is in place. This follows if the object has only one name, and is checked if
+/// the object has several names.
 std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(const KeptNode& directory,
                                                                               std::string_view name) {
   std::string path = path_below(directory, name);
@@ -289,7 +296,8 @@ StatusOr<Fd> PosixFileSystem::open_as_caller(const Caller& caller, const Node& d
   return open_component(directory.fd.get(), name);
 }
 
-/// The root is its own parent: nothing above it is exported.
+/// Opens the parent of `directory` with the rights of `caller`. For the root of the export, opens the root itself,
+/// because nothing above the root is exported.
 StatusOr<Fd> PosixFileSystem::open_parent(const Caller& caller, const Node& directory) const {
   const bool at_root = is_top(directory);
   Fd fd;

@@ -22,7 +22,8 @@ namespace rpcrdma::nfsd {
 class PosixFileSystem final : public FileSystem {
  public:
   PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat, const PosixOptions& options, Log log);
-  /// Chooses one of the two locators, and finds the key of the root.
+  /// Completes the construction. Makes a locator with make_handle_locator() or, if `options` forbid this or it returns
+  /// null, with make_place_locator(). Then finds the key of the root.
   Status start(const PosixOptions& options);
 
   bool blocking() const noexcept override { return true; }
@@ -70,28 +71,31 @@ class PosixFileSystem final : public FileSystem {
   struct Node {
     NodeFd fd;
     NodeStat stat;
-    std::uint64_t failures = 0;  ///< failed synchronizations so far, if the node is a directory kept open
+    /// For a directory that is kept open: DirectorySync::failures() when this Node was made. With this number,
+    /// DirectorySync::sync() finds out whether an fsync has failed since then.
+    std::uint64_t failures = 0;
   };
   /// The key and attributes of an object, for a reply.
   struct Found {
     NodeKey node;
     NodeStat stat;
   };
-  /// A changed object that must be written to the disk with its directory. Without a descriptor it stands for no
-  /// object.
+  /// What settle() writes to the disk in addition to a changed directory: an object in it that is new or has changed.
+  /// If `fd` is empty, there is no such object, and settle() writes only the directory.
   struct Unsettled {
     NodeFd fd;
     FileType type = FileType::regular;
-    bool for_data = false;           ///< the descriptor is one for data, not O_PATH
+    bool for_data = false;           ///< true: fsync() accepts `fd`; false: `fd` is O_PATH and must be reopened first
     std::optional<NodeStat> stat{};  ///< if it is known
   };
-  /// A file whose data will be synced, with the number of its failed write-backs so far.
+  /// What flush() passes to WriteBack::sync() for a regular file. watch() sets `failures` to the number of failures so
+  /// far, so that sync() reports only later ones. For an object of another type, `file` is null.
   struct Watched {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;
   };
-  /// An object that is about to lose a name. `fd` is open after before_move(), and after before_unlink() only if the
-  /// object has other names.
+  /// An object that is about to lose a name. before_move() returns it with `fd` open. before_unlink() returns it with
+  /// `fd` open only if the object is not a directory and has other names.
   struct Victim {
     NodeFd fd;
     NodeStat stat;
@@ -99,8 +103,8 @@ class PosixFileSystem final : public FileSystem {
   using OpenFilePtr = std::shared_ptr<const OpenFile>;
 
   static Node node_of(KeptNodePtr kept, const NodeStat& stat) noexcept;
-  /// The lock that serializes changes of one object by this server, so that exactly one change lies between the
-  /// attributes before and after in a reply.
+  /// The lock that a procedure holds while it changes the object `node`. Therefore no other change by this server falls
+  /// between the attributes before and after the change, which the reply contains (wcc_data of RFC 1813).
   std::mutex& lock_of(const NodeKey& node) noexcept;
   /// Opens the object that `key` names, and reads its present attributes.
   StatusOr<Node> open_node(const NodeKey& key);
@@ -114,15 +118,16 @@ class PosixFileSystem final : public FileSystem {
   /// The owner of cached descriptors and rights: the server itself if it serves all callers as itself.
   const Identity& owner_of_descriptors(const Caller& caller) const noexcept { return acts_ ? caller : itself_; }
   bool is_root(const Caller& caller) const noexcept { return (acts_ ? caller.uid : itself_.uid) == 0; }
-  /// Runs a system call as the caller; returns its errno, or 0. EACCES if the thread cannot act as the caller.
+  /// Runs `call`, which makes a system call, with the identity of `caller`. Returns 0 if the system call succeeds, and
+  /// its errno if it fails. If the thread cannot take the identity of `caller`, returns EACCES and does not run `call`.
   template <class Call>
   int as_caller(const Caller& caller, Call call) const {
     const ActingAs acting(user(caller));
     if (!acting) return EACCES;
     return call() >= 0 ? 0 : errno;
   }
-  /// As as_caller(), but the thread may keep the caller's identity: later code that needs the server's rights must call
-  /// act_as_server() first. Saves system calls in frequent changes.
+  /// As as_caller(), but the thread may keep the caller's identity afterwards. Code that then needs the server's rights
+  /// must call act_as_server() first. This saves system calls if the same caller makes several changes in succession.
   template <class Call>
   int become_caller(const Caller& caller, Call call) const {
     if (!act_as(user(caller))) return EACCES;
@@ -130,7 +135,8 @@ class PosixFileSystem final : public FileSystem {
     act_as_server_in_time();
     return error;
   }
-  /// To be called after become_caller(): takes the server's rights if the locator needs them to store places of files.
+  /// To be called after become_caller(), before a change is reported to the locator. A locator that remembers the
+  /// places of files needs the server's rights, so the thread then takes the server's identity again.
   void prepare_to_remember() const noexcept {
     if (locator_->remembers()) act_as_server();
   }
@@ -148,27 +154,30 @@ class PosixFileSystem final : public FileSystem {
   bool still_granted(const OpenFile& file, const Attributes& now) const noexcept;
   /// For a server without privilege: keeps the descriptor of a new file whose mode denies access to the owner.
   void keep_open(const Caller& caller, const NodeKey& key, Fd fd);
-  /// The attributes of an open file; opens the file again if its permissions have changed since it was opened.
+  /// Returns the attributes of `file`, which is open for `use`. If the permissions of the file have changed since it
+  /// was opened, opens it again for `caller` and replaces `file`. Fails with Status::stale if it has been removed.
   StatusOr<NodeStat> check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
 
   Status change(const Caller& caller, const NodeKey& key, const Node& node, const SetAttributes& changes,
                 const std::optional<Time>& guard);
-  /// Applies `changes`, except that of the size.
+  /// Sets the owner, the group, the mode and the times that `changes` contains. Does not set the size.
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
 
-  /// Writes all names and attributes to the disk. Uses syncfs(2), which also writes all data, unless the file system
-  /// can write names and attributes alone.
+  /// Writes all names and attributes of the file system to the disk: by commit_changes() if that is possible, and
+  /// otherwise by syncfs(2), which also writes all file data.
   Status flush_all();
   Watched watch(const NodeStat& stat);
   Status flush(const NodeFd& fd, FileType type, Watched watched, bool for_data = false);
   Status flush_directory(const Node& directory);
-  /// Writes a changed directory and the unsettled object in it to the disk, unless the export is asynchronous.
+  /// Writes the changed `directory` to the disk, and then the object of `unsettled`, if there is one. On an
+  /// asynchronous export, writes nothing and succeeds.
   Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
 
-  /// Runs `change` on a directory under its lock. If that succeeds, runs settle() after it has released the lock. Sets
-  /// `wcc` to the attributes of the directory before and after the change.
+  /// Runs `change` on the directory `key` while it holds the lock of the directory. Sets `wcc` to the attributes of the
+  /// directory before and after the change. If `change` succeeds, runs settle() after it has released the lock, because
+  /// settle() may wait for the disk.
   template <class Change>
   Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, Change change) {
     std::unique_lock lock(lock_of(key));
@@ -180,7 +189,8 @@ class PosixFileSystem final : public FileSystem {
     lock.unlock();
     return status == Status::ok ? settle(caller, *directory, unsettled) : status;
   }
-  /// Describes the object that is now `name` in `directory`.
+  /// Returns the key and the attributes of the object to which `fd` refers. `name` is its name in `directory`, and is
+  /// empty if the object is `directory` itself or its parent. If `stat` is given, it has the attributes.
   StatusOr<Found> found(const Node& directory, std::string_view name, int fd) const;
   StatusOr<Found> found(const Node& directory, std::string_view name, int fd, const NodeStat& stat) const;
   static Status fill(NodeResult& out, const StatusOr<Found>& found);
@@ -193,8 +203,9 @@ class PosixFileSystem final : public FileSystem {
                                const SetAttributes& rest) const;
   StatusOr<Found> finish_new(const Caller& caller, const Node& directory, std::string_view name,
                              const SetAttributes& attributes, bool exclusive, Unsettled& unsettled) const;
-  /// Looks the name up as the caller: Status::ok if the name is free, Status::exist if it is taken, else the error. As
-  /// in open(2) and mkdir(2), this comes before all other reasons to refuse a new object.
+  /// Looks `name` up with the rights of the caller. Returns Status::ok if the name is free, Status::exist if it is
+  /// taken, and otherwise the error of the lookup. A caller that has another reason to refuse the new object reports
+  /// that reason only if this function returns Status::ok, as open(2) and mkdir(2) do.
   Status check_free(const Caller& caller, const Node& directory, std::string_view name) const;
   Status check_new_file(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how) const;
   StatusOr<Found> open_existing(const Caller& caller, const Node& directory, std::string_view name,
@@ -239,12 +250,14 @@ class PosixFileSystem final : public FileSystem {
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
-  mutable std::mutex modes_mutex_;  // protects changes of modes by a server without privilege; the innermost lock
+  // A server without privilege locks this mutex while it changes the mode of a file. It acquires no other lock
+  // meanwhile.
+  mutable std::mutex modes_mutex_;
   std::atomic<bool> reads_at_once_{true};  // false once the file system has refused RWF_NOWAIT (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;
-  const bool acts_;  // true if operations take the identities of their callers
-  Identity itself_;
+  const bool acts_;  // whether operations run with the identity of their caller; otherwise, with that of the server
+  Identity itself_;  // the effective uid and gid of the server
 };
 
 }  // namespace rpcrdma::nfsd

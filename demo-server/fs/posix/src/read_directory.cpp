@@ -9,7 +9,8 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Cookies are the file system's own positions and stay valid after a restart, so the verifier is constant.
+/// The cookie verifier of READDIR and READDIRPLUS. It is constant, because cookies stay valid when the server restarts:
+/// they are the directory positions of the underlying file system.
 constexpr Verifier kCookieVerifier{std::byte{'r'}, std::byte{'d'}, std::byte{'1'}};
 
 }  // namespace
@@ -41,7 +42,8 @@ void PosixFileSystem::fill_node(const Caller& caller, const NodeKey& key, const 
 Status PosixFileSystem::list(const Caller& caller, const NodeKey& key, const Node& directory,
                              const DirectoryRequest& request, EntrySink& sink, DirectoryResult& result) {
   if (request.cookie != 0 && request.verifier != kCookieVerifier) return Status::bad_cookie;
-  // Checked at each call: the stream may have been opened for another caller, or before a change of the mode.
+  // Each call checks the rights of its caller. A stream that an earlier call has left in streams_ may have been opened
+  // for another caller, or before a change of the mode.
   const auto may = rights(caller, directory);
   if (!may) return may.error();
   if ((*may & access::kMayRead) == 0) return Status::acces;
@@ -64,7 +66,8 @@ Status PosixFileSystem::list(const Caller& caller, const NodeKey& key, const Nod
     entry.fileid = at->number;
     entry.name = at->name;
     entry.cookie = at->next;
-    // An overlay lists another number for "." than fstat() shows; and nothing above the root is exported.
+    // Replaces two fileids by that of the directory itself. For ".", an overlay file system lists another number than
+    // fstat() returns. The ".." of the root must be the root, because nothing above the root is exported.
     if (is_dot(entry.name) || (is_dot_dot(entry.name) && is_top(directory)))
       entry.fileid = directory.stat.attributes.fileid;
     if (want_nodes || (request.want_nodes && is_dot(entry.name))) fill_node(caller, key, directory, entry);

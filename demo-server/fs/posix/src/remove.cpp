@@ -30,7 +30,8 @@ std::optional<PosixFileSystem::Victim> PosixFileSystem::before_unlink(const Node
                                                                       std::string_view name) const {
   const auto stat = stat_at(directory.fd.get(), name, 0);
   if (!stat && stat.error() != Status::notsupp) return std::nullopt;
-  // Does not keep an object open that loses its last name: a network file system could not remove an open file.
+  // Returns no open descriptor for an object that loses its last name, because a network file system could not remove a
+  // file that is open.
   if (stat && (is_directory(*stat) || stat->attributes.links < 2)) return Victim{{}, *stat};
   auto victim = before_move(directory, name);
   if (victim && (is_directory(victim->stat) || victim->stat.attributes.links < 2)) victim->fd = {};
@@ -53,7 +54,8 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
     if (bad != Status::ok) return bad;
     std::optional<Victim> victim;
     const std::string text(name);
-    // A caller that may remove the name may look it up.
+    // The look-up in before_unlink() also runs with the caller's permissions. They suffice whenever the removal is
+    // permitted, because removing a name requires the permission to search the directory.
     const int error = become_caller(caller, [&] {
       victim = before_unlink(directory, name);
       return ::unlinkat(directory.fd.get(), text.c_str(), flags);
@@ -65,8 +67,9 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
   return result;
 }
 
-/// Forgets a name that has been removed and, if it was the last one, the object. Uses the present number of names, as
-/// another name may have been removed at the same time.
+/// Forgets a name that has been removed. If the object has no name left, also forgets the object. `victim` is the
+/// object as it was before the removal. Other names of the object may have been removed since then. Therefore, if
+/// `victim` has a descriptor, the function reads the number of names again.
 void PosixFileSystem::forget(const Node& directory, std::string_view name, const Victim& victim) {
   const NodeStat& before = victim.stat;
   if (victim.fd) {
@@ -96,7 +99,8 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
   std::optional<Victim> moved;
   const std::string from_text(from);
   const std::string to_text(to);
-  // A caller that may rename may look up both names.
+  // The look-ups of both names also run with the caller's permissions, which saves a change of identity. They suffice
+  // whenever the rename is permitted, because a rename requires the permission to search both directories.
   const int error = become_caller(caller, [&] {
     replaced = before_unlink(target, to);
     if (locator_->remembers())
@@ -107,7 +111,7 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
   });
   prepare_to_remember();
   if (error != 0) return status_of(error);
-  // Two names of one object: rename() has done nothing.
+  // If both names refer to the same object, renameat() succeeds but changes nothing. There is then nothing to record.
   if (moved && replaced && same_object(moved->stat, replaced->stat)) return Status::ok;
   if (replaced) forget(target, to, *replaced);
   if (!moved || !locator_->remembers()) return Status::ok;
@@ -119,7 +123,9 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
   return Status::ok;
 }
 
-/// A directory moved to another directory must be written itself, because its ".." has changed.
+/// Returns the object `name` in `target` for settle() if it is a directory that has been moved to `target`, because its
+/// ".." has changed and must be written to the disk too. Returns no object if it is not a directory, or if the file
+/// system commits changes in order.
 PosixFileSystem::Unsettled PosixFileSystem::moved_directory(const Node& target, std::string_view name) const {
   if (commits_in_order_) return {};
   act_as_server();
@@ -176,7 +182,8 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
   LinkResult result;
   result.status = in_directory(caller, key, result.directory, [&](const Node& directory, Unsettled& unsettled) {
     if (const Status s = link_file(caller, *file, directory, name); s != Status::ok) return s;
-    // The link count is an attribute of the file, which must be written as well.
+    // The new name changes the link count of the file. Unless the file system commits changes in order, the file must
+    // therefore be synchronized as well as the directory.
     if (!commits_in_order_) unsettled = {std::move(file->fd), file->stat.attributes.type};
     return Status::ok;
   });

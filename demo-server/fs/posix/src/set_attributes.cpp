@@ -35,7 +35,8 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
     }
     if (changes.mode) {
       const mode_t mode = mode_beside_owner(*changes.mode, changes, stat.attributes.type);
-      // open_own() changes the mode temporarily.
+      // In a server without privilege, open_own() changes the mode of a file and soon restores it. The lock keeps
+      // open_own() from restoring the old mode after this change.
       const std::unique_lock lock = acts_ ? std::unique_lock<std::mutex>() : std::unique_lock(modes_mutex_);
       // fchmod() does not accept O_PATH descriptors.
       if (::chmod(ProcPath(fd).text, mode) != 0) return status_of(errno);
@@ -45,8 +46,9 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
   return times ? set_times(caller, fd, stat, changes) : Status::ok;
 }
 
-/// If a caller may write, but is neither the owner nor root, the kernel permits only to set both times to now. A client
-/// that truncates a file sets only one time, so this function permits that, too.
+/// If a caller may write, but is neither the owner nor root, the kernel lets it set both times to the present time, but
+/// not one time alone. A client that truncates a file sets one time alone. For such a caller, this function therefore
+/// sets the time with the rights of the server.
 Status PosixFileSystem::set_times(const Caller& caller, int fd, const NodeStat& stat,
                                   const SetAttributes& changes) const {
   const timespec times[2] = {timespec_of(changes.atime), timespec_of(changes.mtime)};

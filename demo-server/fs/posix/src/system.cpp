@@ -44,7 +44,7 @@ Status status_of(int error) noexcept {
     case ELOOP: return Status::inval;  // a symbolic link in place of a file or directory
     case ETXTBSY:
     case EBUSY:
-      return Status::acces;  // a program that runs; a mount point, or the root of a file system
+      return Status::acces;  // ETXTBSY: a running program. EBUSY: a mount point, or the root of a file system.
     // A state that may pass, such as a lack of memory: the client retries.
     case EAGAIN:
     case ETIMEDOUT:
@@ -143,7 +143,8 @@ StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noex
 
 namespace {
 
-/// Opens `name` with O_PATH and the additional RESOLVE_ flags `resolve`. Returns -1 and sets errno on failure.
+/// Opens `name` in `directory` with O_PATH, follows no symbolic link and crosses no mount point. `resolve` has further
+/// RESOLVE_ flags of openat2(). Returns -1 and sets errno on failure.
 int open_below(int directory, std::string_view name, std::uint64_t resolve) noexcept {
   const NameText component(name);
   if (!component.fits) {

@@ -20,7 +20,7 @@ Status status_of(int error) noexcept;
 /// system orders the changes of directories itself.
 bool has_no_fsync(int error) noexcept;
 
-/// The present time of the clock that file systems use.
+/// The present time of the system clock (CLOCK_REALTIME), from which file systems take their timestamps.
 Time present_time() noexcept;
 
 /// The result of statx(2); the birth time is 0 where the file system has none.
@@ -31,9 +31,9 @@ struct NodeStat {
 };
 /// Attributes of an open descriptor, O_PATH included.
 StatusOr<NodeStat> stat_fd(int fd) noexcept;
-/// Attributes of the entry `name` of `directory`; does not follow a symbolic link. Status::acces if another mount
-/// begins there; Status::notsupp if the kernel (before 5.8) does not tell whether one does. `flags`: additional flags
-/// of statx(2).
+/// Attributes of the entry `name` of `directory`. Does not follow the entry if it is a symbolic link. Returns
+/// Status::acces if another mount begins at the entry. Returns Status::notsupp if the kernel is older than 5.8 and
+/// therefore does not report whether a mount begins there. `flags`: additional flags of statx(2).
 StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noexcept;
 inline bool is_directory(const NodeStat& s) noexcept { return s.attributes.type == FileType::directory; }
 inline ObjectId id_of(const NodeStat& s) noexcept { return {s.attributes.fileid, s.device}; }
@@ -41,8 +41,8 @@ inline bool same_object(const NodeStat& a, const NodeStat& b) noexcept {
   return a.attributes.fileid == b.attributes.fileid && a.device == b.device;
 }
 
-/// Opens one component below `directory`, O_PATH, without following a symbolic link or leaving the mount: Status::acces
-/// if another mount begins there.
+/// Opens the entry `name` of `directory` with O_PATH. `name` is a single path component. If it names a symbolic link,
+/// opens the link itself. Returns Status::acces if another mount begins at the entry.
 StatusOr<Fd> open_component(int directory, std::string_view name);
 /// As open_component(), but never blocks: returns nothing unless the kernel's cache contains the name, or the fact that
 /// the name does not exist.

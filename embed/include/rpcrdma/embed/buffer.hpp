@@ -12,7 +12,8 @@
 namespace rpcrdma {
 
 namespace embed {
-/// The fabric and pool of a client's registered memory. The order of the members is the reverse order of destruction.
+/// The pool of a client's registered memory, and the objects that the pool depends on. Keep the order of the members:
+/// the pool must be destroyed first, then the fabric, and the loop last.
 struct Memory {
   std::shared_ptr<Loop> loop;  // null if the application provides the io_context
   std::unique_ptr<fabric::Fabric> fabric;

@@ -56,8 +56,8 @@ template <class H, class P>
 concept PlainHandler = std::invocable<H&, const typename P::Args&> ||
     std::invocable<H&, const typename P::Args&, Scratch&> ||
     (std::same_as<typename P::Args, rpc::Void>&& std::invocable<H&>);
-/// In a concept, PlainHandler is not checked if CallHandler holds: a generic lambda for a ServerCall<P> need not
-/// compile with other arguments.
+/// A handler of any form. The order of the operands matters for a generic lambda that takes a ServerCall<P>: as
+/// CallHandler holds, the compiler does not check PlainHandler. That check could fail to compile the lambda's body.
 template <class H, class P>
 concept Handler = CallHandler<H, P> || PlainHandler<H, P>;
 

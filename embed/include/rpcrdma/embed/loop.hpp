@@ -19,14 +19,15 @@ namespace rpcrdma::embed {
 class RPCRDMA_EXPORT Loop {
  public:
   explicit Loop(Polling polling = {}) : runner_(context_, polling) {}
-  /// Joins the thread. May run on the thread itself, when the thread ends and drops `keep`: then detaches the thread.
+  /// Joins the thread. If the thread holds the last reference to this object or to its owner (see start()), the
+  /// destructor runs on the thread itself when the thread ends. It then detaches the thread instead.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   boost::asio::io_context& context() noexcept { return context_; }
-  /// Starts the thread, which holds `keep` until the thread ends. If `keep` owns the Loop, a handler on the thread may
-  /// drop all other references to the owner.
+  /// Starts the thread, which holds `keep` until the thread ends. `keep` may refer to this Loop or to its owner, which
+  /// then lives until the thread ends, even if a handler on the thread drops all other references to it.
   void start(std::shared_ptr<void> keep = {});
   /// Lets the thread end when it has no work left.
   void release() noexcept { guard_.reset(); }
@@ -38,9 +39,10 @@ class RPCRDMA_EXPORT Loop {
   /// Waits for the end of the thread, after release() or stop(). If called on the thread itself,
   /// returns at once.
   void join() noexcept;
-  /// Runs `function` on the thread, at once if called there. Before start() and after the end of the thread, runs it on
-  /// the calling thread, one function at a time. stop() drops functions that wait for the thread, also those that are
-  /// passed before the thread has ended. May be called on any thread.
+  /// Runs `function` on the thread of the loop. If called on this thread, runs it at once. Before start() and after the
+  /// end of the thread, runs `function` on the calling thread, but only one such function at a time. After stop(),
+  /// functions that still wait for the thread do not run, nor do functions that are passed before the thread has ended.
+  /// May be called on any thread.
   template <class Function>
   void run(Function function) {
     if (on_thread()) return function();
@@ -68,7 +70,9 @@ class RPCRDMA_EXPORT Loop {
   std::thread thread_;
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
-  bool serving_ = false;  // set by start(), then guarded by mutex_; run() posts to the thread if this is true
+  // While this is true, Loop::run() posts functions to the thread. start() sets it before the thread exists, without
+  // mutex_. Afterwards it is guarded by mutex_, and the thread clears it before the thread ends.
+  bool serving_ = false;
 };
 
 }  // namespace rpcrdma::embed

@@ -12,7 +12,8 @@ inline nfsstat3 to_wire(Status status) noexcept { return static_cast<nfsstat3>(s
 inline nfstime3 to_wire(const Time& t) noexcept { return {t.seconds, t.nanoseconds}; }
 inline Time from_wire(const nfstime3& t) noexcept { return {t.seconds, t.nseconds}; }
 
-/// `fsid` replaces Attributes::fsid.
+/// The conversions with a parameter `fsid` put its value into fattr3::fsid. They ignore Attributes::fsid, which the
+/// file systems of the server set to 0.
 fattr3 to_wire(const Attributes& a, std::uint64_t fsid) noexcept;
 post_op_attr to_wire(const std::optional<Attributes>& a, std::uint64_t fsid) noexcept;
 wcc_data to_wire(const Wcc& wcc, std::uint64_t fsid) noexcept;

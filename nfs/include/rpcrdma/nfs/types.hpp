@@ -42,7 +42,7 @@ struct Attributes {
   Time ctime;
 };
 
-/// wcc_attr: enough to tell whether another client changed an object.
+/// wcc_attr: the attributes that a client compares to find out whether another client has changed the object.
 struct WccAttributes {
   std::uint64_t size = 0;
   Time mtime;
@@ -66,7 +66,8 @@ struct SetTime {
   explicit operator bool() const noexcept { return how != How::keep; }
 };
 
-/// sattr3: an absent member stays unchanged. from_wire() drops an id of UINT32_MAX.
+/// The attributes that a request sets (sattr3). A member without a value, or with SetTime::How::keep, leaves its
+/// attribute unchanged. from_wire() gives `uid` or `gid` no value if the id in sattr3 is UINT32_MAX.
 struct SetAttributes {
   std::optional<std::uint32_t> mode = {};
   std::optional<std::uint32_t> uid = {};

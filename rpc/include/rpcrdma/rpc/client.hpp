@@ -56,9 +56,11 @@ struct CallOptions {
   }
 };
 
-/// Makes calls through one Requester, on the requester's thread only; with ClientOptions::context_owner, async_call()
-/// may run on any thread. The destructor cancels calls in progress: they complete later, with BaseError::cancelled
-/// unless their outcome is already known, and the requester must exist until then.
+/// Makes calls through one Requester. Used on the thread of the requester. With ClientOptions::context_owner,
+/// async_call() may also be called on other threads.
+///
+/// The destructor cancels the calls in progress. They complete after the destructor has returned, with
+/// BaseError::cancelled unless their outcome is already known. The requester must exist until they have completed.
 class RPCRDMA_EXPORT Client {
  public:
   /// `executor`: the executor of the requester's io_context. `requester` must outlive this object and its calls.
@@ -84,13 +86,17 @@ class RPCRDMA_EXPORT Client {
   /// The credential of calls whose CallOptions have no credential.
   const Credential& credential() const noexcept { return options_.credential; }
 
-  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
-  /// FabricError, errors of the system (over TCP), BaseError::deadline_exceeded, cancelled, out_of_memory,
-  /// invalid_argument (more result buffers than P has eligible results, or a buffer smaller than P's bound for its
-  /// result). The token's cancellation slot also cancels the call; emit its signal on the client's thread or, with
-  /// context_owner, on one thread of the caller's choice. The handler runs on its associated executor, by default on
-  /// the client's thread. `args` is needed only until this function returns; memory that its bulk_data members
-  /// reference (set_parts()) must stay valid until completion.
+  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). The handler runs on its associated
+  /// executor, by default on the client's thread. `args` is needed only until this function returns. Memory to which
+  /// its bulk_data members refer (set_parts()) must stay valid until completion.
+  ///
+  /// The token's cancellation slot cancels the call. Emit its signal on the client's thread or, with
+  /// ClientOptions::context_owner, on one thread of the caller's choice.
+  ///
+  /// Errors: RpcError, TransportError, FabricError, over TCP also errors of the system, and these of BaseError:
+  /// - deadline_exceeded, cancelled, out_of_memory;
+  /// - invalid_argument: CallOptions::results has buffers for more results than P has eligible results, or less room
+  ///   for a result than P's bound for this result.
   template <Procedure P, class Token>
   auto async_call(const typename P::Args& args, const CallOptions& options, Token&& token) {
     using Reply = Decoded<typename P::Result>;
@@ -138,8 +144,9 @@ class RPCRDMA_EXPORT Client {
     auto slot = asio::get_associated_cancellation_slot(handler);
     if (slot.is_connected() && core.any_thread()) {
       slot.assign(core.canceller(*call));
-      // The slot belongs to the caller's thread, so only the local copy is reset. The canceller that stays in it does
-      // nothing once the call has ended.
+      // The handler's cancellation slot belongs to the caller's thread. The completion below may run on another thread,
+      // and must not clear that slot. Therefore the local copy `slot` is reset. The canceller stays in the handler's
+      // slot, and does nothing once the call has ended.
       slot = {};
     } else if (slot.is_connected()) {
       slot.assign([&core, call](asio::cancellation_type) { core.cancel(*call); });

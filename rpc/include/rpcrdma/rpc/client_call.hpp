@@ -23,9 +23,9 @@ namespace rpcrdma::rpc {
 
 class ClientCore;
 
-/// One RPC of a client, pooled. The message is encoded when the call is made. Afterwards the arguments are not needed,
-/// except for bulk data to which the message refers. The transport receives the same bytes each time it asks for the
-/// message.
+/// One RPC call of a client. ClientCore keeps the objects of completed calls and uses them again. prepare() encodes the
+/// message when the call is made. After that the arguments are not needed, except for bulk data to which the message
+/// refers. Each time the transport asks for the message, it receives the same bytes.
 class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
  public:
   /// `in` is positioned at the results on success, and is null on failure.
@@ -38,8 +38,8 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   void prepare(Octets message) noexcept;
   /// Counts the call as a call of `procedure`, which must outlive the client.
   void count_as(const ProcedureInfo& procedure) noexcept { procedure_ = &procedure; }
-  /// Counts the call as failed with `status`, the program's own status in the result, unless it is 0. To be called only
-  /// within the completion.
+  /// Counts the call as failed if `status` is not 0. `status` is the status that the RPC program has returned in its
+  /// result, such as an nfsstat3. To be called only within the completion.
   void count_status(std::uint32_t status) noexcept {
     if (status != 0 && counted_ != nullptr) counted_->fail(status);
   }
@@ -67,9 +67,11 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
       0;  // completed uses of this object; changed only on the event loop's thread, while the call is running
 };
 
-/// The calls of one client, running and idle. Exists until the last of its calls has completed. All functions belong to
-/// the event loop's thread; with a context owner, lease(), start() and the result of canceller() may be used on any
-/// thread.
+/// Owns the ClientCall objects of one client. Each of them is idle, leased to a caller, or carries a running call. A
+/// running call holds a reference to the ClientCore, which therefore exists until the last call has completed.
+///
+/// Threads. The functions are called on the event loop's thread. With a context owner, lease(), start() and the
+/// function object that canceller() returns may be called on any thread.
 class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;
@@ -93,7 +95,8 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
   void cancel(ClientCall& call) noexcept;
   bool any_thread() const noexcept { return context_owner_ != nullptr; }
 
-  /// Cancels one use of a pooled call, without effect on later uses.
+  /// Cancels the RPC call that `call` carries when canceller() is called. Has no effect once that RPC call has
+  /// completed, even if `call` carries another RPC call by then.
   struct Canceller {
     std::weak_ptr<ClientCore> core;
     ClientCall* call;

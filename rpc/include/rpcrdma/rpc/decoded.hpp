@@ -16,7 +16,8 @@ class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
  public:
   /// Copies `from`, and returns the copy, which belongs to this object. Null if memory is exhausted.
   const Payload* keep(const Payload& from) override;
-  /// Releases the copy to the caller; null if no decoded value refers to the message.
+  /// Passes the memory of the copy to the caller. Returns null if keep() has made no copy, as no decoded value then
+  /// refers to the message.
   std::unique_ptr<std::byte[]> release() noexcept { return std::move(memory_); }
 
  private:

@@ -24,9 +24,10 @@ class RPCRDMA_EXPORT Registration {
   virtual ~Registration() = default;
   /// The binding of the procedure.
   virtual const ProcedureInfo& info() const noexcept = 0;
-  /// Decodes the arguments and runs the handler; false if the arguments cannot be decoded. The cache may answer this
-  /// call, or attach it to an equal call in progress. If the equal call then ends without being run, `server` receives
-  /// this call again.
+  /// Decodes the arguments of `call` and runs the handler. Returns false if the arguments cannot be decoded. The
+  /// handler does not run if `cache` has the reply to an equal call, or knows that an equal call is in progress. In the
+  /// first case the kept reply answers `call`. In the second case `call` waits for the reply to the equal call. If the
+  /// equal call ends without being run, `call` is passed to `server` again.
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()

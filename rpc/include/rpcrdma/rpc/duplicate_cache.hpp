@@ -25,7 +25,8 @@ struct DuplicateKey {
   std::uint32_t version = 0;      ///< program version
   std::uint32_t procedure = 0;    ///< procedure number
   std::uint64_t checksum = 0;     ///< the result of checksum_of()
-  /// The caller's port over TCP, as clients keep their port when they reconnect; 0 over RDMA, where the port changes.
+  /// Over TCP: the caller's port, because clients use the same port again when they reconnect. Over RDMA: 0, because a
+  /// client has another port after it has reconnected.
   std::uint16_t port = 0;
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
@@ -36,7 +37,9 @@ struct DuplicateKey {
 /// example because the new connection has another inline threshold.
 RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call, std::span<const xdr::EligibleRange> eligible) noexcept;
 
-/// A repeated call that arrived while the first call was in progress.
+/// A repeated call that has arrived while the first call with its key is in progress. It waits until the first call
+/// ends. If the first call has been run, its reply also answers the repeated call. Otherwise `server` serves the
+/// repeated call.
 struct AttachedCall {
   transport::IncomingCall* call;  ///< the repeated call
   transport::CallHandler*
@@ -66,18 +69,20 @@ class RPCRDMA_EXPORT DuplicateCache {
   enum class Found : std::uint8_t {
     nothing,      ///< run the call, then end it with complete() or forget()
     in_progress,  ///< `call` has been attached to the first call, whose complete() or forget() returns it
-    reply,        ///< answer the call with the reply
+    reply,        ///< the call has been run before: answer it with `reply`, which begin() has set
   };
   /// Looks `key` up. An unknown key, or one whose reply is older than max_age, is entered as a call in progress.
   Found begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply);
-  /// To be called when the call of `key` has been run. Keeps its reply message, from the XID on. Returns the attached
-  /// calls; the caller answers each with `reply`, on the thread of that call's context().
+  /// To be called when the call of `key` has been run and `reply` is its reply. The cache keeps `reply` for later calls
+  /// with the same key. Returns the calls that have been attached to this call. The caller answers each of them with
+  /// `reply`, on the thread of that call's context().
   std::vector<AttachedCall> complete(const DuplicateKey& key, Reply reply);
   /// To be called when the call of `key` has not been run. Removes `key`, so that the next equal call is run. Returns
   /// the attached calls; the caller passes each to its `server` again.
   std::vector<AttachedCall> forget(const DuplicateKey& key);
 
-  /// The first two are current values, the others totals since the start.
+  /// The contents and the use of the cache. `entries` and `bytes` are current values. The other counters are totals
+  /// since the start.
   struct Counters {
     std::size_t entries = 0;     ///< calls in the cache
     std::size_t bytes = 0;       ///< bytes of the kept replies, with overhead

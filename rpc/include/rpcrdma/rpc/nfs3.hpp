@@ -2,9 +2,10 @@
 #pragma once
 // NFS version 3 (RFC 1813) and its Upper-Layer Binding (RFC 8267 section 4): the 22 procedures.
 //
-// A reply bound is the XDR maximum of the larger union arm plus 24 bytes of reply header. The data of READ counts with
-// the requested size, and the path of READLINK with kMaxPath. The entries of READDIR and READDIRPLUS count with `count`
-// or `maxcount`, because some servers apply this limit to the entries only.
+// A reply bound is the largest size that a reply to a call can have. It is the sum of 24 bytes for the reply header and
+// the maximum XDR size of the larger arm of the result's union. In this maximum, the data of READ has the requested
+// size, and the path of READLINK has kMaxPath bytes. The entries of READDIR and READDIRPLUS have `count` or `maxcount`
+// bytes: these limits are for the whole result (RFC 1813), but some servers apply them to the entries only.
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/nfs3.h"

@@ -37,15 +37,16 @@ struct ReplyBound {
   std::array<std::uint32_t, kMaxEligibleResults> bulk{};
 };
 
-/// Returns the smaller of `size` and the size of the largest possible message. For max_reply() of generated procedures,
-/// which computes in 64 bits.
+/// Converts a size to 32 bits. Returns the size of the largest possible message if `size` is greater. For max_reply()
+/// of generated procedures, which computes sizes in 64 bits.
 constexpr std::uint32_t saturated(std::uint64_t size) noexcept {
   return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
 }
 /// The size of an opaque of `size` bytes with its pad.
 constexpr std::uint64_t padded(std::uint64_t size) noexcept { return (size + 3) & ~std::uint64_t{3}; }
-/// The bound that a count in the arguments sets for a part of the reply. It is 0 if the count is negative, and at most
-/// the size of the largest message.
+/// The largest length of a part of the reply if an argument of the call, such as the `count` of READ, limits that
+/// length to `value`. A negative `value` gives 0. A `value` above the size of the largest possible message gives that
+/// size. For max_reply() of generated procedures.
 template <std::integral T>
 constexpr std::uint64_t bound_of(T value) noexcept {
   return value < T{} ? 0 : saturated(static_cast<std::uint64_t>(value));
@@ -79,7 +80,8 @@ concept Procedure = requires(XDR* xdrs, typename P::Args* args, typename P::Resu
   { P::max_reply(*args) } -> std::same_as<ReplyBound>;
 };
 
-/// Part of RPCRDMA_PROCEDURE.
+/// An implementation detail of RPCRDMA_PROCEDURE: turns its argument INFO, a list in parentheses, into an initializer
+/// in braces.
 #define RPCRDMA_PROCEDURE_INFO(...) \
   { __VA_ARGS__ }
 /// Declares a Procedure type NAME:

@@ -30,13 +30,14 @@ struct ReverseOptions {
 /// The reverse calls of one io_context. A handle may outlive the io_context.
 struct ReverseRegistry {
   std::mutex mutex;
-  bool over = false;  // the io_context is being destroyed
+  bool over = false;  // true once the destruction of the io_context has begun
   std::set<ReverseCalls*> all;
 };
 
-/// State that the copies of a ReverseClient share. May be used on any thread, except for counters() and for functions
-/// whose comment names a thread. After the last reference is gone, it is destroyed on the connection's thread or, once
-/// the destruction of the io_context has begun, at once.
+/// The state that the copies of a ReverseClient share. May be used on any thread, except for counters() and for
+/// functions whose comment names a thread. When the last reference has been dropped, the state is destroyed on the
+/// connection's thread. Once the destruction of the io_context has begun, it is destroyed at once instead, on the
+/// thread that drops the reference.
 class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;
@@ -54,7 +55,8 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   }
   bool alive() const noexcept { return !dead_ && requester_->connected(); }
 
-  /// A call that may be cancelled. Used on the connection's thread.
+  /// Identifies an RPC call for cancel(), whether the RPC call has been started or not. Once start() or cancel() has
+  /// been called, the members are used only on the connection's thread.
   struct Ticket {
     ClientCall* call = nullptr;  // null unless the call is in progress
     bool cancelled = false;
@@ -82,8 +84,8 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   const std::shared_ptr<ReverseRegistry> registry_;
   ReverseOptions options_;
   std::shared_ptr<transport::ReverseRequester> requester_;
-  error_code dead_;                      // if set, there is no requester, for this reason
-  std::shared_ptr<ClientCore> core_;     // null without a requester
+  error_code dead_;                      // the reason why requester_ is null; not set if there is a requester
+  std::shared_ptr<ClientCore> core_;     // null if requester_ is null
   std::atomic<std::uint32_t> calls_{0};  // number of calls in progress
 };
 

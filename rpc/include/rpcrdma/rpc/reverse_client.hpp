@@ -37,9 +37,9 @@ class ReverseClient {
  public:
   /// A handle without a client: only copying, assignment, destruction and operator bool are allowed.
   ReverseClient() noexcept = default;
-  /// A handle to the client that has sent `call`. The caller asserts that this client has announced, through the upper
-  /// layer, that it accepts reverse calls (RFC 8167 section 6). While a handle exists, the connection does not count as
-  /// idle (section 5.4). Called on the thread of `call`.
+  /// Makes a handle to the client that has sent `call`. Make one only if this client has announced in the upper-layer
+  /// protocol, for example by a call, that it accepts reverse calls (RFC 8167 section 6). While a handle exists, the
+  /// connection does not count as idle (RFC 8167 section 5.4). Called on the thread of `call`.
   explicit ReverseClient(transport::IncomingCall& call, ReverseOptions options = {})
       : calls_(ReverseCalls::make(call, std::move(options))) {}
 
@@ -52,14 +52,19 @@ class ReverseClient {
   /// The executor of the connection. May be called on any thread.
   ClientCore::Executor get_executor() const noexcept { return calls_->executor(); }
 
-  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). The handler runs on its associated
-  /// executor, by default on the connection's executor. A call made on a thread other than the connection's is posted.
-  /// `args` is needed only until this function returns. Calls in progress keep the state alive: the handle may be
-  /// destroyed. Emit the signal of the token's cancellation slot on the executor on which the handler runs. Errors, in
-  /// addition to those of Client::async_call(): TransportError::call_too_long and reply_too_long (the call, or its
-  /// largest reply, is too long for the client; nothing has been sent), connection_lost, reverse_disabled (over TCP),
-  /// BaseError::out_of_memory (beyond a limit given at ReverseOptions::max_calls) and invalid_argument (memory for
-  /// results, which reverse calls cannot use).
+  /// Calls P on the client. The token's signature is void(error_code, Decoded<P::Result>). The handler runs on its
+  /// associated executor, by default on the connection's executor. `args` is needed only until this function returns.
+  /// If this function is called on a thread other than the connection's, it posts the call to the connection's thread.
+  /// The handle may be destroyed while calls are in progress. The token's cancellation slot cancels the call. Emit its
+  /// signal on the executor on which the handler runs.
+  ///
+  /// Errors, in addition to those of Client::async_call():
+  /// - TransportError::call_too_long, reply_too_long: the call, or the largest reply that P allows, is too long for the
+  ///   client. The call was not sent.
+  /// - TransportError::connection_lost.
+  /// - TransportError::reverse_disabled: reverse calls are off, for example because the client uses TCP.
+  /// - BaseError::out_of_memory: the call exceeds one of the limits described at ReverseOptions::max_calls.
+  /// - BaseError::invalid_argument: `options` has memory for results, which reverse calls cannot use.
   template <Procedure P, class Token = boost::asio::deferred_t>
   auto call(const typename P::Args& args, const CallOptions& options, Token&& token = Token()) const {
     ReverseCalls::Prepared prepared = calls_->prepare(P::kInfo, P::max_reply(args), options, &encode_args<P>, &args);

@@ -29,16 +29,22 @@ struct ReverseHandlersOptions {
   Log log{};  ///< copied
 };
 
-/// Serves reverse calls on the connections of one transport::Client, on its thread. The first call or connect() of the
-/// client makes the first connection. While this object exists, the client reconnects when its connection is lost, even
-/// if it has no waiting call, except after Client::close(). Destroy this object after the client, on the client's
-/// thread or when no thread runs the io_context. Calls that handlers still hold then stay valid; their replies are
-/// dropped.
+/// Serves the reverse calls that arrive on the connections of one transport::Client. The handlers run on the client's
+/// thread and have the forms that Dispatcher::on() accepts.
 ///
-/// Handlers have the forms that Dispatcher::on() accepts. With RPC-over-RDMA version one, calls and replies are short
-/// (RFC 8167 section 5.3): a call with chunks is answered by ERR_CHUNK, and so is a call whose reply exceeds the inline
-/// threshold. With version two both may be long, within `bulk_budget`. Eligible items are never placed directly: they
-/// are part of the message. Calls are not repeated, as a reverse call ends with its connection.
+/// Connections. The client makes its first connection at its first call or at connect(). While this object exists, the
+/// client reconnects when its connection is lost, even if it has no waiting call. It does not reconnect after
+/// Client::close().
+///
+/// Lifetime. Destroy this object after the client, and either on the client's thread or when no thread runs the
+/// io_context. Calls that handlers still hold at that time stay valid, but their replies are dropped.
+///
+/// Sizes. With RPC-over-RDMA version one, a reverse call and its reply must each fit the inline threshold (RFC 8167
+/// section 5.3). A call of this version that has chunks, or whose reply does not fit, is answered by ERR_CHUNK. With
+/// version two both may be long, within `bulk_budget`. A server of this library keeps DDP-eligible items in the
+/// message, without chunks of their own.
+///
+/// Repetition. A reverse call ends when its connection is lost. It is not sent again on the next connection.
 class RPCRDMA_EXPORT ReverseHandlers {
  public:
   /// Called on the thread of `client`, before its first call.

@@ -22,9 +22,10 @@ struct RpcbindEntry {
   friend bool operator==(const RpcbindEntry&, const RpcbindEntry&) = default;
 };
 
-/// The entries for `programs` (pairs of number and version): for each program, one entry for the first IPv4 and one for
-/// the first IPv6 listener in `tcp`, and likewise in `rdma`. If no TCP listener is IPv4, the first one at :: has an
-/// IPv4 entry too.
+/// Returns the entries to register for `programs`, which are pairs of a program number and a version. Each program has
+/// up to four entries: for the first IPv4 and the first IPv6 listener in `tcp`, and for the first IPv4 and the first
+/// IPv6 listener in `rdma`. A TCP listener at the IPv6 address :: can also accept IPv4 connections. Therefore, if `tcp`
+/// has no IPv4 listener, its first listener at :: also has an IPv4 entry.
 RPCRDMA_EXPORT std::vector<RpcbindEntry> rpcbind_entries(
     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
     const std::vector<boost::asio::ip::tcp::endpoint>& tcp, const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
@@ -51,7 +52,8 @@ class RPCRDMA_EXPORT RpcbindRegistration {
   /// As add(), but first removes existing entries of the same programs, versions and netids, such as the entries of a
   /// server that was killed.
   RpcbindResult replace(const std::vector<RpcbindEntry>& entries);
-  /// Removes the entries if rpcbind answers.
+  /// Asks rpcbind to remove the entries that this object has registered, one after the other. Stops when rpcbind does
+  /// not answer or refuses a request: the remaining entries then stay.
   void remove() noexcept;
 
  private:

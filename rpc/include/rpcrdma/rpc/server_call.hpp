@@ -81,9 +81,10 @@ class ServerCall {
     return ReverseClient(state_->call(), std::move(options));
   }
 
-  /// Called on the thread of context(). Reserves `bytes` of the server's bulk budget for this call until its reply has
-  /// been sent. May be called once per call. Completes with void(error_code), possibly at once. This object must not
-  /// move until completion: use co_await in a coroutine, or the free function async_reserve() with callbacks.
+  /// Reserves `bytes` of the server's bulk budget for this call, which holds them until its reply has been sent. May be
+  /// called once per call, on the thread of context(). Completes with void(error_code), perhaps before this function
+  /// returns. This object must not move until completion. In a coroutine, use this function with co_await. With
+  /// callbacks, use the free function async_reserve(), which keeps the call until completion.
   template <class Token>
   auto async_reserve(std::uint32_t bytes, Token&& token) {
     return async_reserve_on(*state_, bytes, std::forward<Token>(token));
@@ -97,10 +98,12 @@ class ServerCall {
     return async_fetch_on(*state_, data, destination, std::forward<Token>(token));
   }
 
-  /// Answers the call. Memory that `result` points to must stay valid and unchanged until `release` has run;
-  /// `release` therefore usually owns that memory. It runs on the thread of context(), with the outcome. A result that
-  /// cannot be encoded, or for which memory is missing, becomes SYSTEM_ERR. A result for which the client has not
-  /// provided enough room becomes RDMA_ERROR with ERR_CHUNK. May be called on any thread.
+  /// Answers the call with `result`. May be called on any thread. `release` runs on the thread of context(), with the
+  /// outcome. Memory that `result` points to must stay valid and unchanged until `release` has run. For this reason
+  /// `release` usually owns that memory.
+  ///
+  /// If `result` cannot be encoded, or memory for the reply is missing, the client gets SYSTEM_ERR instead. If the
+  /// client has not provided enough room for the reply, it gets an RDMA_ERROR with ERR_CHUNK.
   void reply(const Result& result, ReleaseHandler release = {}) {
     TypedServerCallState<P>* state = std::exchange(state_, nullptr);
     state->result = result;
@@ -125,8 +128,8 @@ class ServerCall {
   TypedServerCallState<P>* state_ = nullptr;
 };
 
-/// Called on the thread of the call's context(). As ServerCall::async_reserve(), but `handler`, void(error_code,
-/// ServerCall<P>), receives the call.
+/// Does the same as ServerCall::async_reserve(), but takes ownership of `call`. On completion it passes `call` on to
+/// `handler`, which has the signature void(error_code, ServerCall<P>). Called on the thread of the call's context().
 template <Procedure P, class Handler>
 void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   transport::IncomingCall& transport = call.transport();
@@ -136,8 +139,9 @@ void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   });
 }
 
-/// Called on the thread of the call's context(). As ServerCall::async_fetch(), but `handler`, void(error_code,
-/// ServerCall<P>), receives the call. `data` is part of the call's args().
+/// Does the same as ServerCall::async_fetch(), but takes ownership of `call`. On completion it passes `call` on to
+/// `handler`, which has the signature void(error_code, ServerCall<P>). `data` is part of the call's args(). Called on
+/// the thread of the call's context().
 template <Procedure P, class Handler>
 void async_fetch(ServerCall<P> call, const bulk_data& data, std::span<const BufferRef> destination, Handler handler) {
   transport::IncomingCall& transport = call.transport();

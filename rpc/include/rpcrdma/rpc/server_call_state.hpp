@@ -18,7 +18,8 @@
 
 namespace rpcrdma::rpc {
 
-/// Runs when the memory that a result points to is no longer used.
+/// A function that the handler of a call passes with the result. It runs when the transport no longer uses the memory
+/// that the result points to. Its argument is the outcome of sending the reply.
 using ReleaseHandler = UniqueFunction<void(error_code), 128>;
 
 /// The log of a dispatcher, with bounds for the lines that clients can cause. Used on one thread.
@@ -26,7 +27,8 @@ struct CallLog {
   Log log;                ///< where lines go
   LogLimit rejected{};    ///< about calls that no handler has served
   LogLimit duplicates{};  ///< about calls that were sent again
-  /// The log for one line about `call`.
+  /// Returns the log for one line about `call`. `limit` is the member, such as `rejected`, that bounds lines of this
+  /// kind.
   LogAbout about(const transport::IncomingCall& call, LogLimit& limit) const noexcept {
     return log.about(call.connection().subject(call.xid()), &limit);
   }
@@ -41,26 +43,31 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   const CallHeader& header() const noexcept { return header_; }
   transport::IncomingCall& call() const noexcept { return *call_; }
 
-  /// Takes over a call, whose arguments are next in `in`. Returns false if they cannot be decoded; the caller then
-  /// keeps the call. `statistics` counts the call, and must outlive it.
+  /// Takes over `call`, and decodes its arguments from the present position of `in`. Returns false if the arguments
+  /// cannot be decoded. The caller of begin() then remains responsible for answering `call`. `statistics` counts the
+  /// call, and must outlive the call's connection (IncomingCall::measure()).
   bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
              ProcedureStatistics& statistics) noexcept;
-  /// Enters the call, whose arguments `in` has decoded, into `cache`. False if the cache has answered the call or
-  /// attached it to an equal call: this state is then idle. `server` receives the call again if the equal call is not
-  /// run.
+  /// Looks the call up in `cache`, after `in` has decoded its arguments. Returns true if the call is new: `cache` then
+  /// contains it, and the caller must run it. Returns false if an equal call is known, and this object then serves no
+  /// call. If the equal call has been answered, this function has sent the same reply. If the equal call is in
+  /// progress, this call waits for its reply. If the equal call is then not run, `server` receives this call again.
   bool guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in, CallLog& log) noexcept;
 
-  // May be called on any thread. After each of these functions, the ServerCall no longer uses this object.
+  // The next four functions end the use of this object by a ServerCall, which must not access it afterwards. They may
+  // be called on any thread.
   void reply(ReleaseHandler release);
   void reject(AcceptStat why);
   void reject(AuthStat why);
   void drop() noexcept;
 
-  /// Called with the outcome of a reservation for the call. Records a failure, unless a transfer has succeeded before.
+  /// To be called with the outcome of a reservation of bulk bytes for the call. Sets data_ to `failed` if the
+  /// reservation has failed, unless a transfer has already succeeded.
   void note_reserved(error_code status) noexcept {
     if (status && data_ == Data::not_fetched) data_ = Data::failed;
   }
-  /// Called with the outcome of a transfer for the call. Records it, but no failure after a successful transfer.
+  /// To be called with the outcome of a transfer of bulk arguments for the call. Sets data_ to `fetched` or `failed`. A
+  /// failure after a successful transfer changes nothing.
   void note_fetched(error_code status) noexcept {
     if (!status) data_ = Data::fetched;
     note_reserved(status);
@@ -71,7 +78,8 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   virtual void free_args() noexcept = 0;
   virtual bool encode_result(xdr::Encoder& out) noexcept = 0;
   virtual void give_back() noexcept = 0;
-  /// The error of the program that the result carries: see status_of().
+  /// Returns the status of the RPC program in the result, such as an nfsstat3. Returns 0 if the result has no status
+  /// member; see status_of().
   virtual std::uint32_t result_status() const noexcept = 0;
 
  private:
@@ -132,8 +140,8 @@ RPCRDMA_EXPORT void send_verbatim(transport::IncomingCall& call, const std::vect
 /// Answers `call` with a reply header only. Called on the thread of the call's context().
 RPCRDMA_EXPORT void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
 
-/// Pulls a reduced argument, or copies an argument that arrived in the message. `handler` may run before this function
-/// returns.
+/// Brings a DDP-eligible argument to `destination`. If the argument is reduced, reads its Read chunk. If the argument
+/// arrived in the message, copies it. `handler` may run before this function returns.
 RPCRDMA_EXPORT void fetch(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
                           transport::IncomingCall::Handler handler);
 

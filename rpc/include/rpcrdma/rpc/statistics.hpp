@@ -8,9 +8,9 @@
 
 namespace rpcrdma::rpc {
 
-/// The statistics of one procedure of a server or of a client, on one thread. Written and read on that thread; copies
-/// of several threads may be added. A server counts a call when its arguments have been decoded, a client each time
-/// that it sends the call.
+/// The statistics of one procedure, kept by one thread of a server or of a client. Only that thread writes and reads
+/// them. For the sum over several threads, each thread makes a copy, and operator+=() adds the copies. A server counts
+/// a call when it has decoded the arguments of the call. A client counts a call each time that it sends the call.
 struct ProcedureStatistics : transport::CallStatistics {
   /// The results that carry one error status of the RPC program, such as NFS3ERR_NOENT.
   struct Failure {
@@ -20,7 +20,8 @@ struct ProcedureStatistics : transport::CallStatistics {
 
   /// Server: calls that the duplicate request cache has answered or attached to an equal call.
   std::uint64_t replayed = 0;
-  /// Server: the part of replies() without a result, such as SYSTEM_ERR. Client: calls that ended without a result.
+  /// Server: how many of the replies that replies() counts have no result, but report an RPC error such as SYSTEM_ERR.
+  /// Client: the number of calls that ended without a result.
   std::uint64_t errors = 0;
   Histogram reply_size;  ///< bytes of reply messages, including the bytes in chunks
   /// The first statuses that occurred. The list has a fixed length, which a peer cannot extend.

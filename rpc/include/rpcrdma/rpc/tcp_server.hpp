@@ -23,8 +23,9 @@ struct TcpServerOptions {
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< the limit for one peer address, over all its ports
   std::uint32_t max_calls = 16;  ///< calls served at a time per connection; further calls wait in the socket
-  /// While a connection's calls and the reply data that they have requested take at least this many bytes, at most one
-  /// more call is read from it.
+  /// The server begins to read the next call of a connection only while the calls that it serves for this connection,
+  /// and the reply data that these calls have requested, take less than this number of bytes. A call whose reading
+  /// began before the limit was reached may come in addition.
   std::size_t max_call_bytes = std::size_t{4} << 20;
   /// The maximum number of bytes of reply data that all connections of one worker may hold at once. A Budget shares
   /// them between peer addresses and between the connections of each address; calls wait for their share. Requests for
@@ -36,12 +37,14 @@ struct TcpServerOptions {
   std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for this time, while none of its calls is being served, is closed.
   std::chrono::seconds idle_timeout{360};
-  /// A connection that stops within a record, or does not read its replies, holds memory. It is closed after this time,
-  /// at the latest after twice this time.
+  /// The server closes a connection on which a partly received record or a partly sent reply makes no progress for this
+  /// time, because the connection holds memory. The server detects this at the latest after twice this time.
   std::chrono::seconds stall_timeout{60};
   /// Replaces stall_timeout while other connections wait for memory that the connection holds.
   std::chrono::seconds pressed_timeout{5};
-  bool v6_only = false;  ///< at [::], accept only IPv6 clients: another server may use the port for IPv4
+  /// If true, a server that listens at [::] accepts only IPv6 clients, so that another server can use the same port for
+  /// IPv4. If false, it accepts IPv4 clients as well.
+  bool v6_only = false;
 };
 
 /// One thread of a server. Only this thread runs `context`. The objects to which the members point must outlive the
@@ -64,8 +67,9 @@ class RPCRDMA_EXPORT TcpServer {
                                          transport::CallHandler& handler, TcpServerOptions options, Log log) {
     return make({{&context, &pool, &handler}}, options, std::move(log));
   }
-  /// Ends all connections. Calls being served stay valid; their replies are dropped. Destroy it on the thread of its
-  /// only worker, or after close() has completed, or when no worker's thread runs.
+  /// Ends all connections. Calls that are being served stay valid, but their replies are dropped. A server with one
+  /// worker may be destroyed on the thread of this worker. Otherwise, destroy the server after close() has completed,
+  /// or while no thread of a worker runs.
   virtual ~TcpServer() = default;
   /// Listens at `local`, and returns the endpoint with the actual port. Call it once, on the first worker's thread or
   /// before that thread runs.
@@ -84,9 +88,10 @@ class RPCRDMA_EXPORT TcpServer {
   };
   /// May be called on any thread.
   virtual Counters counters() const noexcept = 0;
-  /// At most `most` connections of worker `index`: those that have sent the most calls, in descending order. Their
-  /// Traffic counts only bytes and calls; each call also counts as an inline call and as a receive. Called on the
-  /// thread of that worker.
+  /// Reports on the connections of worker `index` that have sent the most calls, in descending order of their calls.
+  /// The result has at most `most` connections. Must be called on the thread of that worker. In
+  /// ConnectionReport::traffic, only the numbers of bytes and calls are set. The number of calls is also the value of
+  /// Traffic::inline_calls and Traffic::receives.
   virtual std::vector<transport::ConnectionReport> report(std::size_t index, std::size_t most) const = 0;
 };
 

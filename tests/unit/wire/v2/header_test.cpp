@@ -176,7 +176,7 @@ TEST(HeaderV2, MutatedVectors) {
       if (!length) continue;
       Bytes again(*length);
       ASSERT_TRUE(encode(header, again));
-      if (header.procedure == Procedure::optional) continue;  // its pad bytes may be nonzero
+      if (header.procedure == Procedure::optional) continue;  // an optional message may have nonzero pad bytes
       EXPECT_TRUE(std::equal(again.begin(), again.end(), octets.begin())) << name;
     }
   }

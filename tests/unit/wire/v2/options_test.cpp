@@ -159,8 +159,9 @@ TEST(Options, Subsets) {
   EXPECT_EQ(response.done.words().size(), kMaxCharacteristics / 32) << "positions beyond the limit are dropped";
 }
 
-// [xchar-6.2-a] this implementation's experimental characteristic; a characteristic of another implementation with the
-// same code is not mistaken for it
+// [xchar-6.2-a] SmallerReceives is an experimental characteristic of this implementation. Its value begins with a name.
+// size_in() returns nothing for a characteristic that has the same code but another name, because such a characteristic
+// belongs to another implementation.
 TEST(Options, SmallerReceives) {
   const SmallerReceives wanted(4096);
   check("update_experiment", UpdateOption{wanted.characteristic(), false});

@@ -11,7 +11,8 @@ namespace rpcrdma::fabric::iwarp {
 /// The maximum number of buffers in one Send or Write.
 inline constexpr std::uint32_t kMaxWorkGather = 32;
 
-/// State that a fabric shares with its queue pairs, windows and listeners, which may outlive it.
+/// State that a fabric shares with its queue pairs, windows and listeners, because these objects may outlive the
+/// fabric.
 struct FabricState {
   FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log l);
 

@@ -25,7 +25,7 @@ void keep_alive(int socket, std::chrono::seconds after) noexcept {
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof interval_seconds);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-  // TCP does not probe while bytes are unacknowledged.
+  // TCP sends no keepalive probes while sent bytes are unacknowledged. This timeout ends the connection in that case.
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_milliseconds, sizeof unanswered_milliseconds);
 }
 

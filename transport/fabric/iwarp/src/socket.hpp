@@ -18,8 +18,8 @@ using Acceptor = boost::asio::ip::tcp::acceptor;
 /// options, except that it is blocking.
 template <class AnySocket>
 error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
-/// Limits the send buffer of a connection within the host, so that sent data is still in the processor's cache when the
-/// peer reads it.
+/// To be called for a connection whose peer is on the same host. Limits the size of the send buffer, so that the data
+/// which waits there is likely to be in the processor's cache when the peer reads it.
 void keep_in_cache(Socket& socket) noexcept;
 /// Writes once, without blocking. Returns the number of bytes written. On failure, returns 0 and sets `error`:
 /// would_block means that the send buffer is full.

@@ -53,7 +53,8 @@ void Core::run_turn() {
     action();
   }
   std::erase_if(ends_, [](const std::weak_ptr<End>& end) { return end.expired(); });
-  // A callback may make queue pairs: they take part from the next turn on.
+  // A callback below may make queue pairs, which enlist() appends to ends_. The loops stop at the old size of ends_, so
+  // the new queue pairs take part from the next turn on.
   bool busy = false;
   const std::size_t count = ends_.size();
   for (std::size_t i = 0; i < count; ++i)

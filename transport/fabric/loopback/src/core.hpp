@@ -27,7 +27,8 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // Turns.
   std::uint64_t turn() const noexcept { return turn_; }
-  /// The turn in which a frame or a placement that starts now is due.
+  /// Chooses the earliest turn for what begins now: the arrival of a frame that is sent, the second half of the
+  /// placement of a Write, or the answer to a Read Request. It is at most LoopbackOptions::max_delay turns away.
   std::uint64_t due() noexcept { return turn_ + (options_.max_delay == 0 ? 0 : chance(options_.max_delay + 1)); }
   /// A number below `bound`, drawn from the seed.
   std::uint64_t chance(std::uint64_t bound) noexcept { return random_() % bound; }
@@ -36,14 +37,15 @@ class Core : public std::enable_shared_from_this<Core> {
   /// Runs `action` in the next turn.
   void later(UniqueFunction<void()> action);
   std::uint64_t enlist(const std::shared_ptr<End>& end);
-  /// The device of `fabric` is lost: all its connections end.
+  /// Simulates the loss of the device of `fabric`: ends all connections of this fabric.
   void end_all(const FabricState& fabric);
 
   LoopbackPause paused() const noexcept { return pause_; }
   void pause(LoopbackPause where);
 
-  // Frames that arrive.
-  /// Returns false once after drop_after(): for the frame that is to break its connection.
+  // The count of the frames that have arrived at all ends of the network.
+  /// Returns whether the next frame may arrive. After drop_after(n), n more frames may arrive. For the frame after them
+  /// this function returns false, and the end that should have received the frame breaks its connection.
   bool may_arrive() noexcept {
     if (frames_ < last_frame_) return true;
     last_frame_ = ~std::uint64_t{0};

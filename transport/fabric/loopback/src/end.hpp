@@ -99,7 +99,8 @@ class End : public std::enable_shared_from_this<End> {
   Arrival take_read_response(Frame& frame);
   Arrival take_close();
   Arrival violation(error_code ours, error_code peers) noexcept;
-  /// The window that a peer's access names, or null if the access is not allowed.
+  /// Returns the window that the peer's RDMA Write or Read Request `frame` names. Returns null if the peer may not
+  /// access the range of `frame` in this way.
   std::shared_ptr<WindowState> accessed(const Frame& frame, Access access) const noexcept;
 
   std::shared_ptr<Core> core_;
@@ -112,19 +113,23 @@ class End : public std::enable_shared_from_this<End> {
   CompletionDispatcher dispatcher_;
   boost::asio::steady_timer timer_;
 
-  std::deque<Work> work_;  // the send queue; its first `submitted_` entries may be transmitted
+  // The send queue, oldest first. submit() permits transmit() to process the first `submitted_` entries. transmit() has
+  // already processed the first `transmitted_` of them.
+  std::deque<Work> work_;
   std::size_t submitted_ = 0;
   std::size_t transmitted_ = 0;
   std::uint32_t send_slots_ = 0;
   std::uint32_t silent_slots_ = 0;  // slots that unsignalled work holds until later signalled work completes
   std::uint32_t reads_out_ = 0;
-  std::uint32_t unanswered_reads_ = 0;  // Reads posted and not answered
+  // The number of Reads that this side has posted and the peer has not answered. It includes the Reads whose requests
+  // wait in the send queue. reads_out_ counts only those whose requests have been sent.
+  std::uint32_t unanswered_reads_ = 0;
   std::uint64_t read_waits_ = 0;
   std::deque<Receive> receives_;
   std::uint32_t receive_slots_ = 0;
 
   std::deque<Frame> incoming_;
-  std::deque<Frame> reads_in_;  // requests accepted and not answered yet
+  std::deque<Frame> reads_in_;  // Read Requests of the peer that this side has accepted and not yet answered
   bool close_sent_ = false;
 };
 

@@ -116,7 +116,7 @@ End::Arrival End::take_write(Frame& frame) {
 }
 
 End::Arrival End::take_read_request(Frame& frame) {
-  // [5040-6.1-c] refuses more than IRD Reads at a time
+  // [5040-6.1-c] Refuses a Read Request if the peer already has as many Reads outstanding as the IRD permits.
   if (reads_in_.size() >= info_.inbound_reads)
     return violation(FabricError::protocol_violation, FabricError::remote_access);
   if (frame.length != 0) {  // [5040-5.2.1-e] an empty Read is not checked
@@ -143,7 +143,8 @@ End::Arrival End::take_read_response(Frame& frame) {
 
 End::Arrival End::take_close() {
   if (state_ == State::closing) {
-    if (!close_sent_) return Arrival::wait;  // until this side's posted work has been sent
+    // The close of the peer waits until this side has no outstanding work and has sent its own close.
+    if (!close_sent_) return Arrival::wait;
     die({});
     return Arrival::dead;
   }

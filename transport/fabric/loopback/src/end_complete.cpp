@@ -30,7 +30,7 @@ void End::die(error_code why) noexcept {
   if (state_ == State::closed) return;
   state_ = State::closed;
   timer_.cancel();
-  // From here on nothing touches exposed memory.
+  // Drops the frames and the Reads of the peer, so that they no longer access posted or exposed memory of this side.
   incoming_.clear();
   reads_in_.clear();
   std::erase_if(core_->windows(), [this](const auto& entry) {

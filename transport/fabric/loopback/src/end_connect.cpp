@@ -67,7 +67,8 @@ void End::start_accepting() {
 }
 
 void End::answer(const std::shared_ptr<End>& connector) {
-  // info_ still holds the read depths that the connector offers and wants.
+  // info_ is still that of the connection request. Its inbound_reads is the number of Reads that the connector offers
+  // to accept, and its outbound_reads is the number that the connector wants to make.
   const std::uint32_t to_us = std::min(options_.inbound_reads, info_.outbound_reads);
   const std::uint32_t from_us = std::min(options_.outbound_reads, info_.inbound_reads);
   connector->peer_ = weak_from_this();

@@ -42,7 +42,7 @@ bool End::transmit(Work& work) {
   }
   if (work.kind == Work::Kind::invalidate) {
     unbind(*work.window);
-    work.stage = Work::Stage::waiting;  // until no frame pins the window
+    work.stage = Work::Stage::waiting;  // retire() completes the work when no frame pins the window
     return true;
   }
   // [5040-6.1-b] at most ORD Reads are outstanding

@@ -34,7 +34,7 @@ class Faults {
   std::vector<Armed> armed_;
 };
 
-/// State that a fabric shares with its queue pairs, which may outlive it.
+/// The state that a fabric shares with its queue pairs. Both own it, because a queue pair may outlive the fabric.
 struct FabricState {
   Capabilities capabilities;
   Counters counters;
@@ -56,8 +56,8 @@ struct FabricState {
   std::vector<LoopbackExposure> exposures() const;
   /// The region that has the key of `buffer` and contains its memory; null if there is none.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
-  /// As region_of(); if that is null, any region that contains the memory of `buffer`: the key of `buffer` may come
-  /// from another fabric. Null if there is none.
+  /// As region_of(), but if region_of() finds no region, returns any region that contains the memory of `buffer`,
+  /// because the key of `buffer` may come from another fabric. Returns null if no region contains the memory.
   const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 

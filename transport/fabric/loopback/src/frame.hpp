@@ -18,9 +18,10 @@ struct Frame {
   std::uint32_t handle = 0;
   std::uint64_t offset = 0;
   std::optional<std::uint32_t> invalidate;
-  bool counted = false;                  ///< counted as a frame that has arrived
-  std::shared_ptr<WindowState> revoked;  ///< invalidated by this Send, which waits until the window has no pins
-  Pin pin;                               ///< held while a Write is half placed, or a Read waits for its answer
+  bool counted = false;  ///< true once LoopbackNetwork::frames() includes this frame, which may still wait
+  /// The window that this Send with Invalidate has unbound. The Send waits until no other frame pins the window.
+  std::shared_ptr<WindowState> revoked;
+  Pin pin;  ///< pins the window of a half-placed Write or of an unanswered Read request
 };
 
 }  // namespace rpcrdma::fabric::loopback

@@ -36,7 +36,8 @@ class LoopbackRequest final : public ConnectionRequest {
       : core_(std::move(core)), connector_(std::move(connector)), info_(std::move(info)) {}
   ~LoopbackRequest() override;
   const ConnectionInfo& info() const noexcept override { return info_; }
-  /// The connector, to be answered by the caller; null if it no longer exists or has been taken.
+  /// Hands the connector over to the caller, which must answer it. Returns null if the connector no longer exists or an
+  /// earlier call has returned it.
   std::shared_ptr<End> take_connector() noexcept;
 
  private:

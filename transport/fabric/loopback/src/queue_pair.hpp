@@ -4,7 +4,8 @@
 
 namespace rpcrdma::fabric::loopback {
 
-/// The user's handle to an End: destroying the handle ends the connection.
+/// The queue pair that the user of the fabric owns. It forwards its operations to an End, which is one side of a
+/// connection. The destructor ends the connection.
 class LoopbackQueuePair final : public QueuePair {
  public:
   LoopbackQueuePair(std::shared_ptr<End> end, std::optional<Endpoint> peer)

@@ -8,7 +8,8 @@ namespace rpcrdma::fabric::loopback {
 
 class End;
 
-/// One window: shared by its user, the table of steering tags, and frames that pin it.
+/// The state of one window. It is shared by the user's LoopbackWindow, the table of steering tags, a posted
+/// invalidation, and the frames that pin or have invalidated the window.
 struct WindowState {
   const End* owner = nullptr;
   BufferRef memory;
@@ -17,7 +18,7 @@ struct WindowState {
   Segment segment;
   bool bound = false;
   bool invalidating = false;  ///< invalidate() is posted and has not completed
-  bool destroyed = false;     ///< its user has destroyed it: nothing may access the memory
+  bool destroyed = false;     ///< the user has destroyed the LoopbackWindow: `memory` must not be accessed
   std::uint32_t pins = 0;
 
   /// The byte that a peer names by `offset`. The caller has checked `offset`.
@@ -40,7 +41,8 @@ class LoopbackWindow final : public Window {
   std::shared_ptr<WindowState> state_;
 };
 
-/// Pins an exposure while a frame names it.
+/// Held by a frame that accesses a window later, such as a half-placed Write. A Pin that refers to a window counts in
+/// WindowState::pins, and until it is reset or destroyed, no invalidation of the window completes.
 class Pin {
  public:
   Pin() noexcept = default;

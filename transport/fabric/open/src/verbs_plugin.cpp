@@ -26,8 +26,8 @@ std::vector<fs::path> folders(const Log& log) {
   Dl_info here{};
   void* extra = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(&load_verbs_plugin), &here, &extra, RTLD_DL_LINKMAP) != 0 && extra != nullptr) {
-    // l_name is empty for the program itself, whereas dli_fname would be argv[0], which the caller of the program
-    // chooses.
+    // If this code is linked into the program itself, l_name is empty, and no folder is added. dli_fname would then be
+    // argv[0], which the process that starts the program can choose freely; it is therefore not used.
     const fs::path library = static_cast<const link_map*>(extra)->l_name;
     if (library.is_absolute()) out.push_back(library.parent_path() / "rpcrdma");
   }

@@ -25,7 +25,7 @@ struct BlockingCalls::Job {
   UniqueFunction<void(error_code)> done;
   std::mutex mutex;
   UniqueFunction<void()> last;
-  bool over = false;   // done() has run, or last() has been taken
+  bool over = false;   // no `last` may be set from now on, because it might not run; guarded by `mutex`
   bool ended = false;  // the thread is done with the job, and can be joined; guarded by BlockingCalls::mutex_
   std::thread thread;  // set and joined under BlockingCalls::mutex_
 };
@@ -34,8 +34,8 @@ boost::asio::execution_context::id BlockingCalls::id;
 
 namespace {
 
-/// A thread that this thread creates while the object exists starts with all signals blocked: the program handles its
-/// signals in its own threads.
+/// Blocks all signals in the calling thread while the object exists. A thread that the calling thread creates in this
+/// time inherits the signal mask. Signals to the process are therefore handled by the program's own threads.
 class SignalsHeld {
  public:
   SignalsHeld() {

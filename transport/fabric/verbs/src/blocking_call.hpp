@@ -27,7 +27,8 @@ class BlockingCalls final : public boost::asio::execution_context::service {
   /// Runs call() in a new thread, and then done(result) in the same thread, unless BlockingCall::end() comes first.
   /// Fails with EAGAIN if kMost threads exist, or if no thread can be created.
   Result<std::unique_ptr<BlockingCall>> start(UniqueFunction<error_code()> call, UniqueFunction<void(error_code)> done);
-  /// Runs last() in a new thread; after shutdown(), or if no thread can be created, in the caller's thread.
+  /// Runs last() in a new thread. If shutdown() has begun, or if no thread can be created, runs last() in the calling
+  /// thread instead, which may then block.
   void run(UniqueFunction<void()> last);
 
  private:
@@ -44,15 +45,18 @@ class BlockingCalls final : public boost::asio::execution_context::service {
   bool shut_down_ = false;
 };
 
-/// A call in progress. If this object is destroyed, the call continues and reports to done().
+/// A call that BlockingCalls::start() has started. If this object is destroyed without end(), the call continues, and
+/// done() still runs after it.
 class BlockingCall {
  public:
   BlockingCall(BlockingCalls& calls, std::shared_ptr<BlockingCalls::Job> job) noexcept
       : calls_(calls), job_(std::move(job)) {}
 
-  /// Cancels the call. When end() returns, done() has run or never will. last() runs after the call has ended: in the
-  /// call's thread or, if the call has already ended, as by BlockingCalls::run(). The call is cancelled at the
-  /// cancellation point in which it blocks (pthreads(7)), so no function on its stack may be noexcept.
+  /// Cancels the call, unless done() has run. done() does not run after end() has returned. last() runs once, after the
+  /// call has ended: as by BlockingCalls::run() if done() has run, otherwise in the thread of the call.
+  ///
+  /// The cancellation unwinds the thread from the cancellation point in which the call blocks (pthreads(7)). Therefore
+  /// no function on the stack of the call may be noexcept.
   void end(UniqueFunction<void()> last);
 
  private:

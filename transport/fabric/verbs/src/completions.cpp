@@ -17,21 +17,23 @@ namespace {
 constexpr int kBatch = 32;
 constexpr int kBatchesPerTurn = 8;
 
-// RPC-over-RDMA has no immediate data. An RDMA Write with immediate data consumes a receive as a message does, but the
-// length in its completion is bounded by the window that it wrote to, not by the receive.
+// True if the peer has consumed the receive by a Send without immediate data. RPC-over-RDMA does not use immediate
+// data. An RDMA Write with immediate data also consumes a receive, but its data goes to a window. The length in the
+// completion may then exceed the size of the receive, and must not be taken for the length of a message.
 bool is_message(const ibv_wc& completion) noexcept {
   return completion.opcode == IBV_WC_RECV && (completion.wc_flags & IBV_WC_WITH_IMM) == 0;
 }
 
-// siw's library does not report invalidations. rxe's library sets invalidated_rkey, but copies the kernel's flag, whose
-// value means IBV_WC_IP_CSUM_OK in user space.
+// True if the completion reports that the peer has invalidated a key. The flag for this is IBV_WC_WITH_INV. rxe's
+// library sets invalidated_rkey, but copies the kernel's flag, whose value is that of IBV_WC_IP_CSUM_OK in user space.
+// siw's library does not report invalidations.
 bool says_invalidated(const ibv_wc& completion) noexcept {
   return (completion.wc_flags & IBV_WC_WITH_INV) != 0 ||
          ((completion.wc_flags & IBV_WC_IP_CSUM_OK) != 0 && completion.invalidated_rkey != 0);
 }
 
 int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
-  // The device's library may leave this field as it is.
+  // Clears invalidated_rkey, which says_invalidated() reads, because ibv_poll_cq() does not set it on every device.
   for (ibv_wc& completion : batch) completion.invalidated_rkey = 0;
   return ibv_poll_cq(queue, kBatch, batch.data());
 }
@@ -39,8 +41,9 @@ int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
 }  // namespace
 
 void VerbsQueuePair::on_completions() noexcept {
-  // The peer's first message may arrive before the last message of its handshake. rdma_notify() then completes the
-  // handshake.
+  // In the state `accepting`, this side waits for the last message of the connector's handshake. The connector's first
+  // Send may arrive before that message. rdma_notify() then tells the connection manager that the connection is
+  // established.
   if (state_ == State::accepting) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
   poll();
 }
@@ -62,7 +65,8 @@ void VerbsQueuePair::poll() {
 /// Whether completions are to be collected: not before on_established, and not once finish() has been posted.
 bool VerbsQueuePair::collects() const noexcept { return is_connected(state_) && !ending_; }
 
-/// Collects and delivers completions. Returns whether the queue is empty and collection may continue.
+/// Collects completions and runs their callbacks. Returns false if completions are not to be collected at present, or
+/// if a further poll() is scheduled, which continues.
 bool VerbsQueuePair::deliver() {
   if (!collects()) return false;
   collect();
@@ -130,7 +134,8 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
               completion.vendor_err);
     if (fault_) return;
     fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
-    // rxe reports a missing route as IBV_WC_LOC_QP_OP_ERR.
+    // rxe completes a work request with IBV_WC_LOC_QP_OP_ERR if there is no route to the peer. If the port is down,
+    // this is the likely cause of the missing route.
     if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && core_->device->port_is_down())
       fault_ = system_error(ENETDOWN);
   } else if (is_connected(state_) && state_ != State::hanging_up) {
@@ -156,9 +161,10 @@ error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& 
       window->set_idle();
     result.invalidated = key;
   } else if (says_invalidated(completion)) {
-    // The peer may invalidate only the windows of this connection: the R flag is set only if the device has windows
-    // (RFC 8797 section 4.1). Any other key belongs to another connection or to work of this side. There is one
-    // exception: after the end of the connection, its windows may be destroyed before this message is collected.
+    // The key is not that of a bound window of this connection. The peer must not invalidate any other key: this side
+    // sets flag R only if the device has windows (RFC 8797 section 4.1), and then it exposes memory only by windows.
+    // There is one exception: after the end of the connection, its windows may be destroyed before this message is
+    // collected.
     if (state_ != State::ended) return violation("the peer invalidated memory that is not exposed to it");
     result.invalidated = key;
   }

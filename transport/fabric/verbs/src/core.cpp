@@ -47,7 +47,7 @@ Core::Core(boost::asio::io_context& io_context, const VerbsOptions& wanted, Log 
           io_context, [this](AsyncEvents::Loss loss) { lose(loss); }, log)) {}
 
 error_code Core::refused(error_code why) noexcept {
-  // ENXIO: the id was bound, but its device has been removed.
+  // The kernel returns ENXIO if the rdma_cm_id was bound to a device that has been removed since.
   return why == system_error(ENODEV) || why == system_error(ENXIO) ? error_code(FabricError::device_lost) : why;
 }
 

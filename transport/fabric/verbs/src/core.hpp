@@ -15,11 +15,11 @@ class VerbsQueuePair;
 /// Capabilities::name of this provider.
 inline constexpr std::string_view kName = "verbs";
 
-/// What a fabric, its listeners and its queue pairs share. When the device is lost, the Core ends the fabric and its
-/// queue pairs. Used on the fabric's thread only.
+/// The state that a fabric, its listeners and its queue pairs share, such as the device, its event channels and the
+/// counters. When the device is lost, the Core ends the fabric and its queue pairs. Used on the fabric's thread only.
 class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
  public:
-  /// `anchor` is an id bound to the device.
+  /// `anchor` is an rdma_cm id that is bound to the device. It keeps the device open and reports its removal.
   static Result<std::shared_ptr<Core>> make(boost::asio::io_context& context, CmId anchor, const VerbsOptions& options,
                                             OpenDevices& devices, Log log);
   Core(boost::asio::io_context& context, const VerbsOptions& options, Log log);
@@ -27,12 +27,12 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
 
   /// The device is lost: ends every queue pair with FabricError::device_lost. Runs no callback of the user.
   void lose(AsyncEvents::Loss loss);
-  /// Maps an error of an rdma_cm operation: the errors with which the kernel refuses work on a device that is being
-  /// removed become device_lost.
+  /// Returns the error to report when an rdma_cm operation has failed with `why`. If the kernel uses `why` to refuse
+  /// work on a device that is being removed, this is FabricError::device_lost. Otherwise it is `why`.
   static error_code refused(error_code why) noexcept;
   bool lost() const noexcept { return lost_; }
-  /// To be called when the fabric is destroyed. On a lost device, only the objects of unfinished handshakes remain
-  /// afterwards; the removal of the device waits for the end of these handshakes.
+  /// To be called when the fabric is destroyed. If the device is lost, only the objects of unfinished handshakes still
+  /// use it after this call. The removal of the device waits until these handshakes have ended.
   void close() noexcept;
 
   void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }
@@ -55,7 +55,9 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
 
   void leave_device() noexcept;
 
-  std::shared_ptr<OpenDevice> use_;  // the device; its list of users contains this fabric
+  // The device, or null after leave_device(). OpenDevice::enter() has added this fabric to its list of users, in which
+  // `user_` is the element of this fabric.
+  std::shared_ptr<OpenDevice> use_;
   OpenDevice::Users::iterator user_;
   std::vector<VerbsQueuePair*> queue_pairs_;
   bool lost_ = false;

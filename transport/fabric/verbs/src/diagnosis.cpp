@@ -36,7 +36,8 @@ DeviceFiles list_device_files() {
 }  // namespace
 
 error_code why_no_device(rdma_cm_id* id) noexcept {
-  // The kernel has bound the id if the id has an address, even if librdmacm could not open the device.
+  // An id without a local address is not bound: the kernel has no device for the address. If the kernel has bound the
+  // id, the id has an address, even if librdmacm could not open the device.
   if (id != nullptr && rdma_get_local_addr(id)->sa_family == AF_UNSPEC) return FabricError::no_device;
   const DeviceFiles files = list_device_files();
   if (!files.any) return FabricError::no_device;

@@ -56,10 +56,13 @@ void VerbsQueuePair::hang_up() {
   arm_timer(kLinger);
 }
 
-// Called when the device has flushed work although this side has not asked to disconnect, and rdma_cm has reported no
-// end. On InfiniBand, if fault_ names no other cause, the peer has violated the protocol, and has been notified. On
-// iWARP the cause may be only the end of the TCP connection, which rdma_cm is about to report. That end is orderly
-// unless `lost` is set: it is the error of flushed work of the send queue, and is empty for a flushed Receive.
+// Called when the device has flushed work although this side has not called rdma_disconnect() and rdma_cm has not
+// reported an end.
+// `lost` is FabricError::flushed if the work belonged to the send queue. It is empty if the work was a Receive.
+//
+// On InfiniBand the peer has violated the protocol, unless fault_ names another cause. The peer has been notified. On
+// iWARP the TCP connection may merely have ended, which rdma_cm is about to report. That end counts as orderly if
+// `lost` is empty.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;
@@ -71,9 +74,11 @@ void VerbsQueuePair::on_flush_unasked(error_code lost) {
   arm_timer(kLinger);
 }
 
-// If the peer tries to access memory that is not exposed to it, InfiniBand does not report this violation to the owner
-// of the memory. The owner finds its queue pair in the error state when the refused peer disconnects. To be called
-// before this side itself puts the queue pair in the error state.
+// Called at the event DISCONNECTED. Returns the error that led to it, or an empty error_code if none is known.
+//
+// If the peer tries to access memory that is not exposed to it, InfiniBand refuses the access and reports the violation
+// to the peer only. The peer then disconnects, and this side finds its queue pair in the error state. Call this
+// function before this side itself puts the queue pair in the error state.
 error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
   if (fault_) return *fault_;
   if (state_ == State::hanging_up || core_->device->limits().iwarp || id_->qp == nullptr) return {};
@@ -139,8 +144,9 @@ bool VerbsQueuePair::handshake_waits() const noexcept {
   return core_->device->limits().iwarp && (state_ == State::connecting || state_ == State::accepting);
 }
 
-// Puts the queue pair in the error state. Otherwise the handshake could still succeed, and a message of the peer could
-// reach the buffers after their return to the owner.
+// To be called when the queue pair ends during an iWARP handshake. Puts the queue pair in the error state, so that it
+// receives no messages. Otherwise the handshake could still succeed, and the device could write a message of the peer
+// to receive buffers that already belong to the poster again.
 void VerbsQueuePair::stop_receives() noexcept {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;

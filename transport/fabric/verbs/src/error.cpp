@@ -25,7 +25,8 @@ error_code completion_error(ibv_wc_status status) noexcept {
     case IBV_WC_WR_FLUSH_ERR: return FabricError::flushed;
     case IBV_WC_REM_ACCESS_ERR: return FabricError::remote_access;
     case IBV_WC_LOC_LEN_ERR: return FabricError::message_too_long;
-    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive posted; it sees no error
+    // IBV_WC_RNR_RETRY_EXC_ERR: the peer had no receive posted for a Send. The peer itself sees no error.
+    case IBV_WC_RNR_RETRY_EXC_ERR:
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
     case IBV_WC_REM_ABORT_ERR: return FabricError::remote_terminated;
@@ -42,7 +43,7 @@ error_code completion_error(ibv_wc_status status) noexcept {
 error_code receive_error(ibv_wc_status status) noexcept {
   // rxe reports this error for a message that is longer than its receive.
   if (status == IBV_WC_LOC_QP_OP_ERR) return FabricError::message_too_long;
-  // The peer tried to invalidate memory that is not exposed.
+  // For a receive, this status means that the peer tried to invalidate memory that is not exposed to it.
   if (status == IBV_WC_REM_INV_REQ_ERR) return FabricError::protocol_violation;
   return completion_error(status);
 }
@@ -51,10 +52,10 @@ error_code connect_error(rdma_cm_event_type type, int status) noexcept {
   if (type == RDMA_CM_EVENT_REJECTED) {
     if (status == kInvalidServiceId) return system_error(ECONNREFUSED);
     if (status == kTimeout) return FabricError::handshake_timeout;
-    // The peer's device still had a connection with this side's queue pair number, and now ends it. Another attempt,
-    // with another queue pair, may succeed.
+    // The peer still had an earlier connection with the number of this side's queue pair, and now ends that connection.
+    // Another attempt to connect may succeed, because it uses another queue pair.
     if (status == kStaleConnection) return system_error(EAGAIN);
-    // On iWARP a refusal in MPA is reported as ECONNREFUSED or ECONNRESET, depending on the adapter.
+    // If the peer rejects an MPA Request (iWARP), rdma_cm reports ECONNREFUSED or ECONNRESET, depending on the adapter.
     if (status == kConsumer || status == -ECONNREFUSED || status == -ECONNRESET) return FabricError::rejected;
     return status < 0 ? system_error(-status) : error_code(FabricError::rejected);
   }

@@ -8,12 +8,13 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// errno, as calls of librdmacm leave it.
+/// The error of a function that has just failed and sets errno, as those of librdmacm do. EIO if errno is 0.
 error_code last_error() noexcept;
-/// A positive errno, as calls of libibverbs return it; 0 is success.
+/// The error code for a positive errno value, such as many libibverbs functions return. 0 means success.
 error_code system_error(int error) noexcept;
 
-/// The error of a send, write, read, bind or invalidation.
+/// The error that the completion status of a send, write, read, bind or invalidation stands for. Use receive_error()
+/// for the completion of a receive: some statuses mean another error there.
 error_code completion_error(ibv_wc_status status) noexcept;
 error_code receive_error(ibv_wc_status status) noexcept;
 

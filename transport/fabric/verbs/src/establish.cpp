@@ -18,14 +18,15 @@ namespace {
 // Reply too closely until more data arrives (peer_watch.hpp).
 constexpr std::chrono::milliseconds kSettle{2};
 
-// With the maximum, 7, rxe would retry for ever, even if the peer has vanished. Such connections can block all threads
-// of the kernel's NFS server for good.
+// The number of times that the device sends a packet again if the peer does not acknowledge it. The maximum is 7, but
+// the software device rxe treats 7 as unlimited. A connection to a peer that has vanished would then never end. Such
+// connections can block all threads of the kernel's NFS server permanently.
 constexpr std::uint8_t kRetries = 6;
 // The time that the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With kRetries retries, the device
 // notices a silent peer after about 8 s.
 constexpr std::uint8_t kAckTimeout = 18;
-// A message for which no receive is posted ends the connection: the sender exceeded its credits (RFC 8166
-// section 3.3.1).
+// A Send that finds no posted receive is not retried: it ends the connection. A sender that respects its credits (RFC
+// 8166, section 3.3.1) does not cause this.
 constexpr std::uint8_t kReceiverNotReadyRetries = 0;
 
 }  // namespace
@@ -68,7 +69,8 @@ error_code VerbsQueuePair::connect() {
   return rdma_connect(id_.get(), &wanted) != 0 ? last_error() : error_code();
 }
 
-// siw blocks the caller of rdma_connect until TCP is connected: for two minutes if the peer drops SYNs.
+// Calls rdma_connect() on another thread, because the driver siw blocks the caller until the TCP connection is
+// established. If the peer drops the SYNs, it blocks the caller for two minutes.
 error_code VerbsQueuePair::connect_in_thread(const rdma_conn_param& wanted) {
   auto call = [id = id_.get(), to_send = wanted, data = options_.private_data]() mutable {
     to_send.private_data = data.data();
@@ -83,7 +85,8 @@ error_code VerbsQueuePair::connect_in_thread(const rdma_conn_param& wanted) {
   return {};
 }
 
-// A failure of rdma_connect is ignored if a CM event has already ended the state `connecting`.
+// `failed` is the error with which rdma_connect has returned on the other thread. An error has no effect if the queue
+// pair has meanwhile left the state `connecting`, for example because of a CM event.
 void VerbsQueuePair::on_connect_returned(error_code failed) {
   connecting_.reset();
   if (failed && advance(Event::connect_failed)) finish(failed);
@@ -91,7 +94,7 @@ void VerbsQueuePair::on_connect_returned(error_code failed) {
 
 error_code VerbsQueuePair::accept() {
   const DeviceLimits& limits = core_->device->limits();
-  // At most the read depths that the peer requested, which info_ contains until here.
+  // info_ has the read depths that the peer requested. This side grants at most these depths.
   info_.inbound_reads = std::min({info_.inbound_reads, options_.inbound_reads, limits.max_inbound_reads});
   info_.outbound_reads = std::min({info_.outbound_reads, options_.outbound_reads, limits.max_outbound_reads});
   rdma_conn_param granted = parameters();
@@ -121,7 +124,8 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
     case RDMA_CM_EVENT_ADDR_ERROR:
       if (state_ != State::resolving || event.status != -ETIMEDOUT)
         return finish(connect_error(event.type, event.status));
-      error = resolve();  // tries again until the timer expires
+      // The attempt to resolve the address has timed out. Attempts follow one another until the handshake times out.
+      error = resolve();
       break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
     case RDMA_CM_EVENT_CONNECT_ERROR: return finish(connect_error(event.type, event.status));
@@ -157,7 +161,7 @@ void VerbsQueuePair::establish(Event how) {
   info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
   peer_watch_.start(role_ == Role::connector && core_->device->limits().iwarp);
   dispatcher_->establish(info_);
-  // Completions that were announced earlier are still in the queue.
+  // Until now, poll() left the completions in the completion queue, because the connection was not established.
   poll();
 }
 

@@ -23,8 +23,8 @@ using ProtectionDomain = std::unique_ptr<ibv_pd, Destroyer<&ibv_dealloc_pd>>;
 using CompletionQueue = std::unique_ptr<ibv_cq, Destroyer<&ibv_destroy_cq>>;
 using CqChannel = std::unique_ptr<ibv_comp_channel, Destroyer<&ibv_destroy_comp_channel>>;
 using Registration = std::unique_ptr<ibv_mr, Destroyer<&ibv_dereg_mr>>;
-// ibv_dealloc_mw is a static inline function: as an argument of Destroyer it would make the type differ between source
-// files.
+// Used instead of Destroyer<&ibv_dealloc_mw>. Each source file has its own ibv_dealloc_mw, because this is a static
+// inline function. As a template argument, it would give each source file a different type.
 struct MemoryWindowDestroyer {
   void operator()(ibv_mw* window) const noexcept { ibv_dealloc_mw(window); }
 };

@@ -38,8 +38,8 @@ void VerbsRequest::reject(Octets private_data) noexcept {
 }
 
 Result<CmId> VerbsRequest::take(rdma_event_channel* channel) {
-  // rdma_migrate_id returns when every event read from the old channel is acknowledged; from then on only this thread
-  // uses the id.
+  // The thread of another fabric may still handle an event of the id, read from the old channel. rdma_migrate_id()
+  // returns only when each such event has been acknowledged. Afterwards, only this thread uses the id.
   if (id_->channel != channel && rdma_migrate_id(id_.get(), channel) != 0) return last_error();
   return std::move(id_);
 }
@@ -64,7 +64,8 @@ error_code VerbsListener::listen(Endpoint local) {
     rdma_set_option(raw, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, sizeof(only));
   }
   if (rdma_bind_addr(raw, local.data()) != 0) return last_error();
-  // An id that has just been bound is in the wrong state only if its device is being removed.
+  // rdma_listen() fails with EINVAL if the id is in the wrong state. For an id that has just been bound, this means
+  // that its device is being removed.
   if (rdma_listen(raw, kBacklog) != 0) return errno == EINVAL ? system_error(ENODEV) : last_error();
   return {};
 }

@@ -4,9 +4,9 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// A connection request that is neither accepted nor rejected. It keeps its event channel alive, as it may outlive the
-/// listener's fabric. The id has no context, so its events are dropped: if the connection fails in the meantime,
-/// accepting the request fails.
+/// A connection request that has been neither accepted nor rejected yet. It shares the ownership of its event channel,
+/// because it may outlive the listener's fabric. Its rdma_cm id has no context until the request is taken, so events of
+/// the id are dropped. If the connection fails in this time, the later attempt to accept the request fails.
 class VerbsRequest final : public ConnectionRequest {
  public:
   VerbsRequest(std::shared_ptr<rdma_event_channel> channel, CmEvent event, std::uint64_t number);
@@ -37,7 +37,8 @@ class VerbsListener final : public Listener, private CmHandler {
 
   std::shared_ptr<Core> core_;
   CmId id_;
-  std::shared_ptr<Fabric::RequestHandler> handler_;  // shared, as the handler may destroy the listener
+  // The handler may destroy the listener. on_cm_event() therefore shares the ownership of the handler while it runs.
+  std::shared_ptr<Fabric::RequestHandler> handler_;
 };
 
 }  // namespace rpcrdma::fabric::verbs

@@ -7,7 +7,7 @@ namespace {
 constexpr unsigned kQuarters = 4;
 
 constexpr std::chrono::milliseconds kFirstNudge{20};
-constexpr unsigned kNudges = 10;  // the last of them after 20 s
+constexpr unsigned kNudges = 10;  // the intervals double, so the last nudge is sent after 20 s
 
 }  // namespace
 

@@ -6,14 +6,15 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Decides when an empty RDMA Write is sent to the peer of an established connection. InfiniBand reports nothing on an
-/// idle connection: without probes, a connection would outlive the peer's host for ever. A probe is due after the
-/// keepalive time without a completion: either the peer's device acknowledges the probe, or the connection fails. The
-/// peer's program does not notice a probe.
+/// Decides when to send an empty RDMA Write to the peer of an established connection. There are two purposes.
 ///
-/// An empty Write also makes siw read the first message, which siw may leave unread if the message closely follows the
-/// handshake. Therefore an iWARP connector sends up to ten empty Writes, at growing intervals, until it receives a
-/// message.
+/// Keepalive. If a connection is idle, InfiniBand does not report that the peer's host is gone. After the keepalive
+/// time without a completion, this side sends an empty Write. Then either the peer's device acknowledges the Write, or
+/// the connection fails. The peer's program does not notice the Write.
+///
+/// First message. If the connector's first message closely follows the handshake, siw (Linux's software iWARP) at the
+/// peer may not process it until more bytes arrive. Therefore an iWARP connector sends up to ten empty Writes, at
+/// growing intervals, until it receives a message.
 class PeerWatch {
  public:
   class Owner {

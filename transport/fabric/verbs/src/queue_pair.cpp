@@ -143,7 +143,8 @@ error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const Se
   ibv_send_wr& send = **request;
   send.opcode = IBV_WR_SEND;
   if (options.solicited) send.send_flags |= IBV_SEND_SOLICITED;
-  // Without Send with Invalidate the peer invalidates the handle itself (RFC 8166 section 4.4.1).
+  // If the device does not support Send with Invalidate, posts a plain Send. The peer then invalidates the handle
+  // itself (RFC 8166 section 4.4.1).
   if (options.invalidate && core_->device->limits().send_with_invalidate) {
     send.opcode = IBV_WR_SEND_WITH_INV;
     send.invalidate_rkey = *options.invalidate;
@@ -221,7 +222,9 @@ error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
       exposure.conceal();
       exposure.set_invalidating();
       break;
-    case VerbsWindow::State::idle: break;  // the peer has invalidated the window; a second invalidation would crash rxe
+    // The window is not exposed, usually because the peer has invalidated it. The device must not invalidate it again,
+    // because that would crash rxe. The operation completes without a work request.
+    case VerbsWindow::State::idle: break;
   }
   sends_.append_software(context, exposure.serial());
   ++core_->counters.work_requests;

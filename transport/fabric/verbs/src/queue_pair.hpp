@@ -26,7 +26,7 @@ class VerbsQueuePair final : public QueuePair,
  public:
   enum class Role : std::uint8_t { connector, acceptor };
 
-  /// `request`: for an acceptor, the peer's request; for a connector, the peer's address.
+  /// For an acceptor, `request` is the connection request of the peer. For a connector, it has the peer's address only.
   static Result<std::unique_ptr<QueuePair>> make(const std::shared_ptr<Core>& core, CmId id, Role role,
                                                  const ConnectionInfo& request, QueuePairOptions options,
                                                  QueuePairEvents& events);
@@ -50,8 +50,9 @@ class VerbsQueuePair final : public QueuePair,
   void abort() override;
   void quiesce() noexcept override;
 
-  /// To be called when the device is lost. Ends the connection, and releases all device objects. During an iWARP
-  /// handshake, the id, the queue pair and the completion queue remain until the handshake ends. Runs no callback.
+  /// To be called when the device is lost. Ends the connection, and releases the device objects. If an iWARP handshake
+  /// is in progress, the rdma_cm_id, the queue pair and the completion queue are released only when the handshake ends.
+  /// The user's callbacks run later, not within this function.
   void on_device_lost();
 
  private:
@@ -128,7 +129,9 @@ class VerbsQueuePair final : public QueuePair,
   SendSide sends_;
   ReceiveSide receives_;
   std::shared_ptr<WindowTable> windows_;
-  std::shared_ptr<CompletionDispatcher> dispatcher_;  // shared with the handlers that it has posted
+  // A handler that the dispatcher has posted to the io_context also owns the dispatcher. The handler may run after this
+  // object is destroyed.
+  std::shared_ptr<CompletionDispatcher> dispatcher_;
   boost::asio::steady_timer timer_;
   PeerWatch peer_watch_;
 

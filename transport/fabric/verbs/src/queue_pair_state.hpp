@@ -6,7 +6,7 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// The states of a queue pair, in the order of its life, each with the event that it waits for.
+/// The states of a queue pair, in the order of its life. The comment on each state says what the queue pair waits for.
 enum class QueuePairState : std::uint8_t {
   idle,         ///< start()
   resolving,    ///< ADDR_RESOLVED
@@ -15,9 +15,9 @@ enum class QueuePairState : std::uint8_t {
   accepting,    ///< ESTABLISHED, after rdma_accept
   settling,     ///< the timer that delays an iWARP connector's first Send
   established,  ///< work
-  draining,     ///< an empty send queue, after disconnect()
-  hanging_up,   ///< DISCONNECTED after rdma_disconnect, or the timer
-  peer_fault,   ///< DISCONNECTED after an iWARP device flushed work, or the timer
+  draining,     ///< after disconnect(): an empty send queue, or the end of a time limit
+  hanging_up,   ///< after rdma_disconnect: DISCONNECTED, or the end of a time limit
+  peer_fault,   ///< after an iWARP device has flushed work unasked: DISCONNECTED, or the end of a time limit
   ended,        ///< no event: at most the rdma_cm id remains, and the last callbacks run from the io_context
 };
 
@@ -26,13 +26,13 @@ enum class QueuePairEvent : std::uint8_t {
   start_acceptor,
   address_resolved,
   route_resolved,
-  connect_failed,  ///< rdma_connect has returned an error: the kernel has forgotten the handshake
-  peer_replied,    ///< iWARP connector: the peer has accepted
-  peer_accepted,   ///< InfiniBand connector: the peer has accepted; acceptor: the peer has confirmed
+  connect_failed,  ///< rdma_connect has returned an error, so no handshake is in progress any more
+  peer_replied,    ///< the peer has accepted the request of an iWARP connector
+  peer_accepted,   ///< the peer has accepted the request of an InfiniBand connector, or an acceptor is connected
   settled,
   disconnect,
   drained,
-  device_flushed,  ///< an iWARP device flushes work without a request to disconnect from this side
+  device_flushed,  ///< an iWARP device has flushed work before this side has called rdma_disconnect
   end,
 };
 
@@ -78,7 +78,8 @@ constexpr std::optional<QueuePairState> next_state(QueuePairState state, QueuePa
 constexpr bool is_connected(QueuePairState state) noexcept {
   return state >= QueuePairState::established && state < QueuePairState::ended;
 }
-/// Whether posted work is still passed to the device.
+/// Whether submit() passes posted work to the device. In the later states it does not: the end of the connection
+/// completes this work with FabricError::flushed.
 constexpr bool takes_work(QueuePairState state) noexcept { return state <= QueuePairState::draining; }
 
 }  // namespace rpcrdma::fabric::verbs

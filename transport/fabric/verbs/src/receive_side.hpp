@@ -9,12 +9,16 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// The receive side of a queue pair: contexts in order of posting, and the chain for the next submit(). take() frees a
-/// receive without a context. A receive with a context counts in used() until its callback runs: the
-/// CompletionDispatcher, which gets used() from the caller of take(), subtracts the receive.
+/// The receive side of a queue pair. Holds the contexts of the receives in the order of posting, and the chain of work
+/// requests for the next submit().
+///
+/// used() counts the receives that occupy a place in the receive queue. take() subtracts a receive without a context.
+/// A receive with a context counts until its callback runs. The caller of take() therefore passes used() to the
+/// CompletionDispatcher, which subtracts the receive at that time.
 class ReceiveSide {
  public:
-  /// Set in the work request's id, to distinguish receives from sends on their common completion queue.
+  /// The bit that is set in the wr_id of each receive. Receives and work requests of the send queue share a completion
+  /// queue, and this bit tells their completions apart.
   static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
 
   explicit ReceiveSide(std::uint32_t depth);

@@ -5,9 +5,10 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// A member that refers to its object weakly, for functions that run later (timers, posted functions, results of other
-/// threads): they do nothing if the object has been destroyed. guard() may be called, and its result destroyed, on any
-/// thread; the result must be called on the object's thread.
+/// A member of the class T, for functions that use a T and run later, such as timer handlers and posted functions. The
+/// function object that guard() makes from such a function does nothing if the T has been destroyed by then. guard()
+/// may be called, and its result destroyed, on any thread. The result must be called on the thread that also destroys
+/// the T.
 template <class T>
 class SelfPointer {
  public:

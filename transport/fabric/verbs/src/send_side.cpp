@@ -85,8 +85,9 @@ void SendSide::append_probe() {
   append_nothing(Slot::Kind::probe);
 }
 
-// An empty RDMA Write is not checked against any region (InfiniBand Architecture C9-88, RFC 5041 section 5.2). When it
-// completes, all work before it is complete, except with Limits::overtaking.
+// Appends an empty RDMA Write. It needs no valid handle, because the peer's device does not check an empty Write
+// against any region (InfiniBand Architecture C9-88, RFC 5041 section 5.2). Unless Limits::overtaking is set, its
+// completion shows that all work before it is complete.
 void SendSide::append_nothing(Slot::Kind kind) {
   const std::uint64_t number = tail_;
   push({.context = nullptr, .window = 0, .kind = kind});

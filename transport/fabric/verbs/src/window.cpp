@@ -6,8 +6,8 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// The consumer chooses the low byte of a key; the other bits identify the window (InfiniBand Architecture, section
-// 10.7.2.2).
+// The number of low bits of a window's key that this side chooses for each bind. The other bits identify the window
+// (InfiniBand Architecture, section 10.7.2.2).
 constexpr unsigned kKeyBits = 8;
 
 std::uint64_t address_of(BufferRef memory) { return reinterpret_cast<std::uintptr_t>(memory.data); }
@@ -39,7 +39,8 @@ VerbsWindow::~VerbsWindow() {
 error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_wr& request) {
   ibv_mr* region = table_->device().covering(memory);
   if (region == nullptr) return BaseError::invalid_argument;
-  // libibverbs does not update the key after a posted bind, but reads it for the next bind.
+  // A device library may read the present key of the window from ibv_mw::rkey. It does not store the new key there when
+  // a bind is posted, so the key of the previous bind is stored here.
   handle_->rkey = key_;
   key_ = next_key(key_, key_step_);
   request.bind_mw.mw = handle_.get();

@@ -9,9 +9,9 @@ namespace rpcrdma::fabric::verbs {
 
 class WindowTable;
 
-/// Exposes a range through a memory window of type 2B or, if the device has no such windows, by a registration for each
-/// exposure. Belongs to the user; its queue pair finds it in the table, and releases its device objects when the
-/// connection ends.
+/// Exposes a range through a memory window of type 2B. If the device has no such windows, each exposure registers the
+/// range anew. The caller of make_window() owns this object. The queue pair finds it in its WindowTable, and releases
+/// the device objects of the windows in the table when the connection ends.
 class VerbsWindow final : public Window {
  public:
   enum class State : std::uint8_t { idle, bound, invalidating };
@@ -27,7 +27,8 @@ class VerbsWindow final : public Window {
   std::uint32_t serial() const noexcept { return serial_; }
   bool on_device() const noexcept { return handle_ != nullptr; }
 
-  /// With a memory window: fills in the bind part of `request`. The handle differs from the previous one.
+  /// For a window that uses a memory window of the device: fills in the members of `request` that describe the bind.
+  /// The bind gives the window a handle that differs from the previous handle.
   error_code prepare_bind(BufferRef memory, Access access, ibv_send_wr& request);
   /// Without memory windows: registers the memory, which exposes it at once.
   error_code expose(BufferRef memory, Access access);
@@ -73,7 +74,9 @@ class WindowTable : public std::enable_shared_from_this<WindowTable> {
 
   std::shared_ptr<Device> device_;
   std::unordered_map<std::uint32_t, VerbsWindow*> windows_;
-  std::unordered_map<std::uint32_t, VerbsWindow*> by_key_;  // by the part of the key that binds do not change
+  // The windows that use a memory window of the device. The map is indexed by the upper 24 bits of the R_Key, because a
+  // bind changes only the lower 8 bits.
+  std::unordered_map<std::uint32_t, VerbsWindow*> by_key_;
   std::uint32_t next_serial_ = 1;
   std::random_device random_;
 };

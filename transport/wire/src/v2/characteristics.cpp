@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kMinCharacteristic = 8;
 constexpr std::uint32_t kValueSize = 4;  // every known characteristic has a value of this size
 
-/// The first bytes of the value of SmallerReceives.
+/// The value of SmallerReceives begins with this name, because another implementation may use the same code for an
+/// experiment of its own.
 constexpr std::string_view kExperimentName = "rpcrdma1";
 
 Octets name_of_experiment() noexcept { return std::as_bytes(std::span(kExperimentName)); }
@@ -63,8 +64,8 @@ void decode(Reader& in, Characteristic& out) noexcept {
     out.data = data;  // [xchar-2.1-d] an unknown id is no error
     return;
   }
-  // [xchar-2.1-c] a value that is too short is invalid; a longer value is also invalid, as known values have a fixed
-  // length
+  // [xchar-2.1-c] The value of a known id has a fixed length. A shorter value is invalid. This function treats a longer
+  // value as invalid, too.
   if (size != kValueSize) return in.fail();
   out.value = Reader(data).u32();
   if (out.value > largest_value(CharacteristicId{out.id})) in.fail();  // [xchar-2.1-b] the value is out of range
@@ -84,7 +85,7 @@ void decode(Reader& in, Subset& out) {
   boost::container::small_vector<std::uint32_t, 1> words;
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
     const std::uint32_t word = in.u32();
-    // Ignores later words: they name positions that no list has.
+    // Ignores the words for positions from kMaxCharacteristics on, because no accepted list has elements there.
     if (i < kMaxCharacteristics / 32) words.push_back(word);
   }
   out.assign(std::move(words));

@@ -20,7 +20,8 @@ Result<std::size_t> written(const Writer& out) noexcept {
 
 }  // namespace
 
-// [xchar-4.1-a] the list, then the positions of the values that do not change
+// [xchar-4.1-a] INIT_XCHAR contains a list of the sender's characteristics, and then the positions in this list of the
+// values that do not change during the connection.
 Decoded decode(Octets option, InitOption& out) {
   Reader in(option);
   decode(in, out.start);
@@ -28,14 +29,15 @@ Decoded decode(Octets option, InitOption& out) {
   return finished(in);
 }
 
-// [xchar-4.2-a] the wanted values
+// [xchar-4.2-a] REQ_XCHAR contains the values to which the receiver is asked to change its characteristics.
 Decoded decode(Octets option, RequestOption& out) {
   Reader in(option);
   decode(in, out.wanted);
   return finished(in);
 }
 
-// [xchar-4.3-a] three subsets: done, rejected, pending
+// [xchar-4.3-a] RESP_XCHAR contains three subsets of the characteristics in the request: those whose change is done,
+// rejected or pending.
 Decoded decode(Octets option, ResponseOption& out) {
   Reader in(option);
   decode(in, out.done);
@@ -44,7 +46,8 @@ Decoded decode(Octets option, ResponseOption& out) {
   return finished(in);
 }
 
-// [xchar-4.4-a] the present value, and whether an earlier request for it is no longer pending
+// [xchar-4.4-a] UPD_XCHAR contains the present value of one characteristic of the sender, and a boolean. The boolean is
+// true if an earlier request for this characteristic is no longer pending.
 Decoded decode(Octets option, UpdateOption& out) {
   Reader in(option);
   decode(in, out.now);

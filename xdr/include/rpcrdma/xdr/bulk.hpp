@@ -55,8 +55,8 @@ struct bulk_data {
   }
   /// As set_octets(), with the characters of a text.
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
-  /// Sends registered memory, without a copy if the item is reduced. The length is the sum of the sizes in `from`. The
-  /// array `from` must stay valid as long as the memory.
+  /// Sends the bytes of all buffers in `from`, one after the other. The buffers are registered memory. If the item is
+  /// reduced, the bytes are not copied. The array `from` must stay valid as long as the memory of the buffers.
   void set_parts(std::span<const rpcrdma::BufferRef> from) noexcept {
     *this = {};
     kind = bulk_kind::parts;

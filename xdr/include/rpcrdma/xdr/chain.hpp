@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Linked lists of XDR (`struct node { ...; node *next; }`, RFC 4506 section 4.19) as arrays, walked iteratively:
-// a long list does not exhaust the stack, and its memory is a small multiple of the message's size.
+// XDR routines for linked lists (`struct node { ...; node *next; }`, RFC 4506 section 4.19). In memory the items are an
+// array. The routines process the items in a loop, not by recursion, so a long list does not exhaust the stack. The
+// size of the array is at most a small multiple of the size of the message.
 #include <rpc/rpc.h>
 
 #include <cstdint>

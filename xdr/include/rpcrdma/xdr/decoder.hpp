@@ -31,9 +31,9 @@ class Source {
   /// Appends the next bytes of the message to its pieces, or lengthens the last piece. Returns false if the message has
   /// no more bytes, or if they cannot be obtained.
   virtual bool more() = 0;
-  /// Requests to.size() bytes of the message, from `position` on. Returns a number n: the first n bytes arrive in
-  /// pieces, now or later, and the other bytes are transferred directly to the end of `to`; arrived() waits for this
-  /// transfer.
+  /// Requests to.size() bytes of the message, from `position` on. Returns the number of these bytes, counted from the
+  /// first, that the caller must copy from the pieces of the message, which more() extends. The source transfers the
+  /// other bytes directly to the end of `to`. If there are any, the caller must then call arrived().
   virtual std::uint32_t place(std::uint32_t position, MutableOctets to) = 0;
   /// Waits for the direct transfer that place() started; false if it fails. Afterwards the source no longer uses `to`.
   virtual bool arrived() = 0;
@@ -65,7 +65,8 @@ class RPCRDMA_EXPORT Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Sets the buffers to which eligible results that arrive in the stream are copied, in order. `destinations` must
+  /// Sets the buffers for the DDP-eligible results: `destinations[i]` is for the i-th result. A result that arrives in
+  /// the stream is copied to its buffers. A result that has arrived in a Write chunk is not copied. `destinations` must
   /// outlive this object.
   void set_destinations(std::span<const std::span<const BufferRef>> destinations) noexcept {
     destinations_ = destinations;
@@ -74,8 +75,9 @@ class RPCRDMA_EXPORT Decoder {
   /// Values decoded from now on refer to the copy that `keeper` makes or, if `keeper` is null, to the message itself.
   void set_keeper(MessageKeeper* keeper) noexcept { keeper_ = keeper; }
 
-  /// `source` supplies the part of the message that is not in its pieces yet. The message's length is then an upper
-  /// bound, and the message has no items. Call this before the first value is decoded.
+  /// Makes this object obtain from `source` the bytes that are not in the pieces of the message yet. The length of the
+  /// message is then an upper bound of the bytes that will arrive. The message must have no items. Call this function
+  /// before the first value is decoded.
   void set_source(Source& source) noexcept;
 
   XDR* xdr() noexcept { return &xdr_; }
@@ -92,7 +94,7 @@ class RPCRDMA_EXPORT Decoder {
 
   std::uint32_t u32() noexcept;
   std::uint64_t u64() noexcept;
-  /// Copies bytes; fails and returns false if the message is shorter.
+  /// Copies the next bytes of the message until `to` is full. If too few bytes are left, fails and returns false.
   bool copy(MutableOctets to) noexcept;
   void skip(std::uint32_t count) noexcept;
   /// Continues at position `to` of the unreduced stream. Returns false if the message ends before `to`, or if `to` is
@@ -118,8 +120,8 @@ class RPCRDMA_EXPORT Decoder {
     if (!routine(&xdr_, &value)) fail();
     return ok();
   }
-  /// To be called after the last value. Fails with bad_item and returns false if an item is left. [8166-6.1-b]
-  /// [8166-6.1-c] Only eligible items may be reduced, so each chunk must have matched an item.
+  /// To be called after the last value has been decoded. Fails with bad_item and returns false if a chunk that is not
+  /// empty has matched no DDP-eligible value. [8166-6.1-b] [8166-6.1-c] Only eligible values may be reduced.
   bool finish() noexcept;
 
  private:
@@ -147,8 +149,8 @@ class RPCRDMA_EXPORT Decoder {
   std::uint32_t offset_ = 0;     // offset in the current piece
   std::uint32_t position_ = 0;   // position in the unreduced stream
   std::uint32_t remaining_ = 0;  // bytes left in all pieces
-  std::size_t item_ = 0;         // next item
-  std::size_t destination_ = 0;  // next destination
+  std::size_t item_ = 0;         // index in message_->items: earlier items have been decoded or skipped
+  std::size_t destination_ = 0;  // index in destinations_: the one for the next eligible result
   boost::container::static_vector<EligibleRange, kMaxRanges> eligible_;
   bool kept_ = false;
   DecodeFailure failure_ = DecodeFailure::none;

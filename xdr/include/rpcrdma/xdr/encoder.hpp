@@ -12,7 +12,8 @@
 
 namespace rpcrdma::xdr {
 
-/// Provides registered memory for an eligible item that is in unregistered memory but must be sent in a Write chunk.
+/// Provides registered memory to which an Encoder copies a DDP-eligible item that is in unregistered memory. Without
+/// registered memory, the item cannot be sent in a chunk of its own.
 class RPCRDMA_EXPORT Staging {
  public:
   /// Returns exactly `size` bytes, valid as long as the message; a BufferRef of size 0 if there is no memory.
@@ -25,9 +26,10 @@ class RPCRDMA_EXPORT Staging {
 /// Adds opaques to a message by reference, so that they are not copied.
 class Borrowing {
  public:
-  /// Adds `octets` to `out` by reference. Returns false if it does not; the caller then copies the bytes.
+  /// Adds `octets` to `out` by reference, and returns true. If the result is false, nothing has been added, and the
+  /// caller must copy `octets` into the message.
   virtual bool borrow(PayloadBuilder& out, Octets octets) = 0;
-  /// The position up to which the message has already been sent: nothing before it can be replaced.
+  /// The number of bytes at the start of the message that borrow() has already sent. The encoder must not replace them.
   virtual std::uint32_t sent() const noexcept { return 0; }
 
  protected:
@@ -37,8 +39,9 @@ class Borrowing {
 /// Writes XDR. Failure is sticky. Not movable: the stream for XDR routines holds its address. Used on one thread.
 class RPCRDMA_EXPORT Encoder {
  public:
-  /// `out` has been started; it and `staging` must outlive this object. Without staging, eligible items in unregistered
-  /// memory are copied to the stream.
+  /// Writes to `out`, which the caller has started. `staging` provides registered memory for DDP-eligible opaques that
+  /// are in unregistered memory. If it is null, these opaques are copied to the stream. `out` and `staging` must
+  /// outlive this object.
   explicit Encoder(PayloadBuilder& out, Staging* staging = nullptr) noexcept;
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
@@ -70,8 +73,10 @@ class RPCRDMA_EXPORT Encoder {
   std::int32_t* room_for(std::uint32_t count) noexcept;
   /// Writes an opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;
-  /// Writes a DDP-eligible opaque<>: the count word, then an item that refers to registered memory, or a copy of
-  /// unregistered memory. [8166-3.4.4.1-a] The count stays in the stream even if the bytes become an item.
+  /// Writes a DDP-eligible opaque<>: first the count word, then the bytes. Registered memory becomes an item that
+  /// refers to this memory. If there is a Staging, bytes in unregistered memory are copied to its memory, to which an
+  /// item then refers. Otherwise they are written to the stream. [8166-3.4.4.1-a] The count stays in the stream even if
+  /// the bytes become an item.
   void bulk(const bulk_data& value) noexcept;
 
   /// Runs an XDR routine; false on failure.
@@ -92,7 +97,7 @@ class RPCRDMA_EXPORT Encoder {
   Borrowing* borrowing_ = nullptr;
   boost::container::small_vector<std::uint32_t, 2> borrowed_;  // positions of pieces added by reference
   std::uint32_t at_ = 0;                                       // position of the next byte to replace
-  bool rewriting_ = false;                                     // true while bytes are replaced
+  bool rewriting_ = false;                                     // whether the next bytes replace those at at_
 };
 
 }  // namespace rpcrdma::xdr

@@ -34,7 +34,8 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60000};  ///< of each call, including its retries and reconnecting
   /// How long connect() and connect_over() try a server that cannot be reached; never longer than `timeout`.
   std::chrono::milliseconds first_connect{10000};
-  /// The ids in AUTH_SYS; if both are absent, those of the process. If only one is set, connecting fails with EINVAL.
+  /// The ids in the AUTH_SYS credential, which then has no supplementary groups. If neither id is set, the credential
+  /// has the effective ids and the groups of the process. If only one id is set, connecting fails with EINVAL.
   std::optional<std::uint32_t> uid, gid;
   std::optional<std::uint16_t> mount_port;             ///< calls MOUNT over TCP at this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of memory that pool() may register
@@ -53,11 +54,11 @@ class Client {
   /// Connects to one address over a fabric that the caller has opened; options.fabric is ignored.
   static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                     ClientOptions options);
-  /// Ends the connections without an orderly close: at once or, on the io_context's thread, after the current handler.
-  /// A client may thus be destroyed inside its own completions.
+  /// Ends the connections without an orderly close. In a handler of the io_context, they end after this handler, so a
+  /// client may be destroyed in a completion of its own operations. Elsewhere, they end at once.
   ~Client();
-  /// Closes the connections in an orderly way and waits at most `limit` for their end. Requires that no operation is
-  /// outstanding; start none afterwards.
+  /// Closes the connections in an orderly way. Completes when they have ended, or after `limit`. May be called only if
+  /// no operation of the client is in progress. No operation may be started after this call.
   boost::asio::awaitable<void> close(std::chrono::milliseconds limit = std::chrono::milliseconds(2000));
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -128,7 +129,8 @@ class Client {
 
   /// How many connections the client has; at most ClientOptions::connections.
   std::size_t connections() const noexcept;
-  /// If connections are down, the reason for the first of them; success while all are connected.
+  /// The reason why a connection is down. If several connections are down, this is the reason of the one that was made
+  /// first. Success if no connection is down.
   error_code connection_error() const noexcept;
 
   struct Impl;  // state that the operations share

@@ -41,7 +41,8 @@ class DirectoryReader {
   /// The next page; do not call next() after a page whose `end` is set. ClientError::endless_listing if the cookies
   /// repeat, more than two pages in a row are empty, or the listing exceeds the bound.
   Task<Client::Page> next();
-  /// Starts again with the first page. The bound on entries covers all passes.
+  /// Makes next() start again with the first page. The limit `max_entries` applies to all entries that this object has
+  /// read, including those before rewind().
   void rewind() noexcept;
 
  private:

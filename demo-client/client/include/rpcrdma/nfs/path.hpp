@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Resolves the path of a URL to a file handle: MOUNT for the export, unless its handle is given; LOOKUP for the rest,
-// and READLINK for symbolic links.
+// Resolves the path of a URL to a file handle. MOUNT supplies the handle of the export, unless the caller has given it.
+// LOOKUP resolves the other components of the path, and READLINK the symbolic links among them.
 #include <string>
 #include <vector>
 
@@ -28,8 +28,9 @@ class PathResolver {
   /// Resolves a path to its file. Follows symbolic links within the export; follows a link at the end of the path only
   /// if `follow_last`.
   Task<Node> resolve(Path path, bool follow_last);
-  /// Resolves a path to the directory of its last component, and that component's name. errc::device_or_resource_busy
-  /// if the path is an export that lies below no other export.
+  /// Resolves a path to the directory that contains its last component, and the name of that component. The last
+  /// component need not exist. Fails with errc::device_or_resource_busy if the path is empty, or if it names an export
+  /// that lies below no other export.
   Task<Place> resolve_parent(Path path);
 
  private:

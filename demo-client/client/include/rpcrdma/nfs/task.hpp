@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The client's operations are coroutines on one io_context; start() runs one from other code.
+// The operations of the client are coroutines that run on one io_context. Code that is not a coroutine starts an
+// operation by start().
 //
-// Threads: everything here belongs to the thread of its executor. The io_context must run until its operations have
-// ended: a coroutine that is destroyed before it ends may outlive objects that it references.
+// Threads: use the objects of this header on the thread of their executor. The io_context must run until its operations
+// have ended. Otherwise the destructor of the io_context destroys the coroutines, and objects to which they refer may
+// have been destroyed before.
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -51,8 +53,8 @@ auto start(const boost::asio::any_io_executor& executor, Task<T> task, Token&& t
   }
 }
 
-/// Wakes waiting coroutines: notify_one() one of them, notify_all() all. After wait(), a coroutine must check its
-/// condition again.
+/// Lets coroutines wait until something changes. notify_one() wakes one of the coroutines in wait(), notify_all() wakes
+/// all of them. When wait() has returned, the coroutine must check whether the change for which it waits has happened.
 class Signal {
  public:
   explicit Signal(const boost::asio::any_io_executor& executor);

@@ -12,8 +12,8 @@ namespace rpcrdma::nfs {
 /// [8267-6.3-b] The port of NFS over RDMA (RFC 8267 section 6.3).
 inline constexpr std::uint16_t kDefaultPort = 20049;
 
-/// A server and a path on it. The path begins with the name of the export; MOUNT decides how many components this name
-/// has.
+/// A server and a path on it. The path begins with the name of an export, which may have several components. The URL
+/// does not tell how many: the client asks the server by MOUNT calls (rpcrdma/nfs/path.hpp).
 struct Url {
   std::string host;  ///< name or address, without brackets
   std::uint16_t port = kDefaultPort;

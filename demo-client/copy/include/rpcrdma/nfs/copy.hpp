@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Copies between local files and the server: files in pieces, with several READs or WRITEs in flight that use
-// registered buffers; trees with several files in flight.
+// Copies files and directory trees between the local machine and the server. A file is copied in pieces. Several READs
+// or WRITEs are in flight at a time, and each of them uses a registered buffer. In a tree, several files are copied at
+// a time.
 //
-// Threads: everything runs on the client's thread, with exceptions. Large reads and writes of local files, writes to
-// streams, and checks of streams and large files for write errors run on threads that the Copier owns.
+// Threads: operations run on the client's thread, except work that may block for long. Large reads and writes of local
+// files, writes to streams, and checks of streams and large files for write errors run on threads that the Copier owns.
 // Ownership: the Copier, the client and the observer must outlive the Copier's operations.
 #include <boost/asio/thread_pool.hpp>
 #include <string_view>
@@ -20,7 +21,7 @@ class CopyObserver {
   virtual void on_found(std::uint64_t bytes) = 0;  ///< a file of this size will be copied
   virtual void on_moved(std::uint64_t bytes) = 0;
   virtual void on_file_done() = 0;
-  /// An earlier transfer copied `bytes` of the bytes that on_found() announced.
+  /// This copy skips `bytes` of the bytes that on_found() announced, because an earlier transfer has copied them.
   virtual void on_kept([[maybe_unused]] std::uint64_t bytes) {}
   /// Called after a failure if the incomplete copy stays marked and write-protected, usually because it can be resumed.
   /// The failure is reported afterwards, by on_problem() or as the result.
@@ -33,15 +34,16 @@ class CopyObserver {
 };
 
 struct CopyOptions {
-  std::size_t window = 8;    ///< pieces of one file in flight
-  std::size_t buffers = 24;  ///< pieces of all files in flight
+  std::size_t window = 8;    ///< the maximum number of pieces of one file in flight
+  std::size_t buffers = 24;  ///< the maximum number of pieces of all files in flight; each piece needs a buffer
   std::size_t files = 16;    ///< files of a tree in flight
   std::size_t walkers = 8;   ///< walks of subdirectories in flight, besides the walk that starts at the top
-  /// Marks large files while they are copied, so that an interrupted copy can be resumed; resumes such copies. In a
-  /// tree, skips a file whose copy has the same size and mtime and, in an upload, the same mode.
+  /// If true, the copy of a large file is marked while it is incomplete, and a marked copy that an earlier transfer has
+  /// left behind is continued. In a tree, a file is skipped if its copy exists and has the same size and mtime and, in
+  /// an upload, the same mode.
   bool resume = false;
-  /// A transfer resumes at a multiple of this: all bytes before a multiple are written and, in an upload, committed
-  /// before any byte after it is transferred.
+  /// A resumed transfer starts at a multiple of this number of bytes. No byte at or after such a multiple is
+  /// transferred until all bytes before the multiple have been written and, in an upload, committed.
   std::uint64_t stride = std::uint64_t{64} << 20;
 };
 
@@ -49,8 +51,9 @@ class Copier {
  public:
   Copier(Client& client, CopyObserver& observer, Limits limits, CopyOptions options = {});
 
-  /// Fills the file `to` from a local one, from `start` on. `size` is the length seen before; it may have changed. A
-  /// file larger than one WRITE is written UNSTABLE and committed; data that a restarting server lost is written again.
+  /// Copies the data of the local file `from` to the file `to`, beginning at the offset `start` of both files. `size`
+  /// is an earlier size of `from`; the copy ends where reading `from` finds its end. A file larger than one WRITE is
+  /// written UNSTABLE and committed. Data that a restarting server has lost is written again.
   Task<void> upload(const Fd& from, std::uint64_t size, FileHandle to, std::uint64_t start = 0);
   Task<void> download(FileHandle from, std::uint64_t size, const Fd& to, std::uint64_t start = 0);
 
@@ -59,8 +62,8 @@ class Copier {
   /// CopyOptions::resume, a large file is marked while it is being copied.
   Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Fd& to, SetAttributes final);
-  /// If `to` is a regular file with data, checks that `from` can be read: a copy that must fail must not overwrite
-  /// data.
+  /// To be called before download_file() overwrites `to`. If `to` is a regular file with data, reads one byte of `from`
+  /// and returns the error if the READ fails. The caller must then keep the data of `to`.
   Task<void> check_source(Node from, const Fd& to);
   /// Writes a file from its first byte to its last to the descriptor `to`, such as a pipe or a terminal.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
@@ -73,8 +76,9 @@ class Copier {
   /// As upload_tree(), from the server. Never writes outside `to`, whatever names the server sends.
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
-  /// Removes the contents of `directory`, until the first failure. It is no failure if an entry or a directory no
-  /// longer exists. Also succeeds if the whole export is gone; the caller then fails to remove the name of `directory`.
+  /// Removes everything in `directory`, but not `directory` itself. Ends at the first failure. An entry or a directory
+  /// that no longer exists is no failure. The function therefore also succeeds if the whole export is gone. In this
+  /// case the caller's own removal of `directory` fails.
   static Task<void> remove_below(Client& client, FileHandle directory);
 
   // State shared by the operations, which are implemented in separate source files.

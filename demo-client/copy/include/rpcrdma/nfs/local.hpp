@@ -23,8 +23,8 @@ Attributes attributes_of(const struct stat& status) noexcept;
 
 /// Opens a file for reading; follows symbolic links.
 Result<Fd> open_to_read(const std::string& path);
-/// Opens a file for writing, following symbolic links; creates a missing one with `mode` less the umask; truncates it
-/// if `cut`.
+/// Opens a file for writing; follows symbolic links. If the file does not exist, creates it with `mode` less the umask.
+/// If the file exists and `cut` is true, truncates it to zero bytes.
 Result<Fd> open_to_write(const std::string& path, std::uint32_t mode, bool cut = true);
 Result<Attributes> local_attributes(const std::string& path, bool follow);
 Result<Attributes> local_attributes(const Fd& file);
@@ -34,10 +34,10 @@ Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std:
 Result<void> write_at(const Fd& file, std::uint64_t offset, std::span<const std::byte> from);
 /// Writes to a pipe or terminal, or to a file at its current position.
 Result<void> write_out(int fd, std::span<const std::byte> from);
-/// Reports errors of earlier writes through `fd` if the file system detects them late, as network file systems do. May
-/// block as long as close(2).
+/// Returns an error that the file system did not report when data was written through `fd`. For example, a network file
+/// system may report a failed write only at close(2). This function keeps `fd` open, but may block as long as close(2).
 Result<void> check_written(int fd);
-/// Sets mode and times of an open file or directory, if `attributes` has them.
+/// Sets the mode, the atime and the mtime of an open file or directory, as far as `attributes` contains them.
 Result<void> set_attributes(const Fd& file, const SetAttributes& attributes);
 
 /// Removes `name` after a copy that failed before its first byte, if `name` is still the file `made` and is empty.

@@ -21,13 +21,14 @@ struct Range {
 /// of the file. No range crosses a multiple of `stride`.
 class FileWalk {
  public:
-  /// The ranges first cover the part from `start` to `expected_end`; then `piece` bytes, twice as many, and so on up to
-  /// `stride`.
+  /// The ranges cover the file from `start` on, one after the other. The first ranges cover the bytes before
+  /// `expected_end`. The next ones cover `piece` further bytes, then twice as many, and so on. The number of further
+  /// bytes doubles until it reaches `stride`.
   FileWalk(std::uint64_t start, std::uint64_t expected_end, std::uint64_t stride, std::uint32_t piece) noexcept
       : at_(start), expected_end_(expected_end), stride_(stride), ahead_(piece) {}
 
   Range next() noexcept;
-  /// True once next() has returned a range after the expected end.
+  /// True if next() has returned a range that begins at or after the `expected_end` of the constructor.
   bool has_grown() const noexcept { return has_grown_; }
 
  private:
@@ -55,14 +56,16 @@ class RangeQueue {
   std::uint64_t end_ = UINT64_MAX;
 };
 
-/// The ranges of UNSTABLE writes with the verifier of each reply (RFC 1813 section 4.8). Adjacent ranges with the same
-/// verifier are one entry: the memory is bounded by the writes in flight and the server's restarts, not by the file's
-/// size.
+/// Records the ranges of a file that UNSTABLE writes have written, each with the write verifier of the reply (RFC 1813
+/// section 4.8). Adjacent ranges with the same verifier form one entry. The number of entries therefore depends on the
+/// number of concurrent writes and of restarts of the server, and not on the size of the file.
 class UncommittedRanges {
  public:
-  /// Adds `range`, written with `verifier`; replaces earlier verifiers of these bytes.
+  /// Adds `range`. `verifier` is the one in the reply to the WRITE of `range`. It replaces the verifiers of earlier
+  /// writes of the same bytes.
   void add(Range range, const Verifier& verifier);
-  /// Takes the `verifier` that COMMIT returned: drops all ranges, and returns those that were lost, in order.
+  /// To be called when COMMIT has returned `verifier`. Drops all ranges. Returns, in order of offset, the ranges that
+  /// have another verifier: the server may have lost them, for example in a restart.
   std::vector<Range> commit(const Verifier& verifier);
   bool empty() const noexcept { return entries_.empty(); }
   std::size_t entries() const noexcept { return entries_.size(); }
@@ -73,7 +76,7 @@ class UncommittedRanges {
     Verifier verifier{};
   };
   void erase(Range range);
-  std::map<std::uint64_t, Entry> entries_;  // disjoint; the key is the offset
+  std::map<std::uint64_t, Entry> entries_;  // ranges that do not overlap; the key is the offset of the first byte
 };
 
 }  // namespace rpcrdma::nfs

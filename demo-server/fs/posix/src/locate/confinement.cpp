@@ -21,9 +21,10 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr ino_t kSubvolumeRoot = 256;    // inode number, on btrfs
-constexpr std::size_t kMaxClimb = 4096;  // the most directories in one climb
+constexpr std::size_t kMaxClimb = 4096;  // the maximum number of directories that climb() visits below `top`
 
-/// Reads the path of `fd`; false if it is too long for the kernel to show.
+/// Sets `out` to the path that the kernel reports for `fd` in /proc. Returns false if the kernel reports no path, or if
+/// the path is too long.
 bool path_of(int fd, std::string& out) {
   char path[PATH_MAX];
   const ssize_t length = ::readlink(ProcPath(fd).text, path, sizeof path);
@@ -34,7 +35,8 @@ bool path_of(int fd, std::string& out) {
 
 using Inode = std::pair<dev_t, ino_t>;
 
-/// Collects the inodes from the directory up to `top`, without `top`; false if the climb does not reach it.
+/// Goes from `directory` through its ancestors up to `top`. Appends the inode of each directory on the way to `out`,
+/// except that of `top`. Returns false if `top` is not reached.
 bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
   Fd fd;
   for (int at = directory; out.size() < kMaxClimb; at = fd.get()) {
@@ -42,9 +44,10 @@ bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
     if (::fstat(at, &s) != 0) return false;
     const Inode here(s.st_dev, s.st_ino);
     if (here == top) return true;
-    if (!out.empty() && here == out.back()) return false;  // the top of the file system
+    // The root directory is its own parent, so the climb has ended without reaching `top`.
+    if (!out.empty() && here == out.back()) return false;
     out.push_back(here);
-    // Fails if the directory is outside the mounted part of its file system.
+    // The kernel refuses this if the directory is outside the part of its file system that is mounted.
     Fd above(::openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!above) return false;
     fd = std::move(above);
@@ -52,8 +55,9 @@ bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
   return false;
 }
 
-/// Climbs twice, because renames during a climb could join the beginning of one path to the end of another. A path that
-/// two climbs have found existed as a whole between them.
+/// True if two climbs from `directory` reach `root` over the same directories. One climb is not enough: if directories
+/// are renamed meanwhile, it can find the lower part of one path and the upper part of another. A path that both climbs
+/// find existed as a whole at a time between them.
 bool climbs_to(int directory, int root) {
   struct stat s {};
   if (::fstat(root, &s) != 0) return false;

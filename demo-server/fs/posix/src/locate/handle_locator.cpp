@@ -13,7 +13,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::byte kHandleKind{1};
-constexpr std::size_t kHeader = 2;  // bytes: kind, handle type
+constexpr std::size_t kHeader = 2;  // bytes of a key before f_handle: kHandleKind, and the kernel's handle_type
 constexpr std::size_t kMaxKernelHandle = NodeKey::kMax - kHeader;
 
 /// struct file_handle, followed by room for the bytes of the handle.
@@ -24,9 +24,11 @@ union KernelHandle {
 
 /// The inode number in a kernel handle of a form that ext4, XFS, btrfs or tmpfs uses; nothing for other forms.
 std::optional<std::uint64_t> number_in(const struct file_handle& handle) noexcept {
-  constexpr int kNumberAndGeneration = 1;  // FILEID_INO32_GEN; in tmpfs, a 64-bit number after the generation
-  constexpr int kBtrfs = 0x4d;             // FILEID_BTRFS_WITHOUT_PARENT
-  constexpr int kXfs = 0x81;               // FILEID_INO32_GEN with XFS_FILEID_TYPE_64FLAG
+  // FILEID_INO32_GEN: the inode number and the generation, 32 bits each. tmpfs uses this type for another form: a
+  // generation of 32 bits, and then an inode number of 64 bits. The size of the handle tells the two forms apart.
+  constexpr int kNumberAndGeneration = 1;
+  constexpr int kBtrfs = 0x4d;  // FILEID_BTRFS_WITHOUT_PARENT
+  constexpr int kXfs = 0x81;    // FILEID_INO32_GEN with XFS_FILEID_TYPE_64FLAG
   constexpr unsigned kShort = 8;
   constexpr unsigned kTmpfs = 12;
   const auto number = [&handle]<class Number>(std::size_t at, Number value) -> std::uint64_t {
@@ -66,8 +68,9 @@ class HandleLocator final : public Locator {
     std::memcpy(handle.header.f_handle, octets.data() + kHeader, octets.size() - kHeader);
     Fd fd(::open_by_handle_at(mount_.get(), &handle.header, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) return errno == EINVAL ? Status::badhandle : status_of(errno);
-    // A handle names an inode, wherever it is now. A directory, and any other object with one name, must be inside the
-    // export.
+    // The handle names an inode, which may have been moved out of the export. The checks below refuse such an object if
+    // it is a directory, or if it has only one name and may_be_inside() returns false. An object with several names is
+    // not checked, because the kernel shows only one of its paths.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
     // An object without a name is deleted once its last descriptor is closed.
@@ -88,8 +91,9 @@ class HandleLocator final : public Locator {
     return key_of_handle(handle.header);
   }
 
-  /// The name may refer to another object by now. If that object has another inode number, returns nothing. If it has
-  /// the same number, the object of `stat` has been removed, and the key is that of the new object.
+  /// `name` may refer to another object than `stat` by now. If the other object has a different inode number, returns
+  /// nothing. If it has the same inode number, because the object of `stat` has been removed and its number is in use
+  /// again, returns the key of the other object.
   std::optional<NodeKey> key_at(int directory, std::string_view name, const NodeStat& stat) override {
     KernelHandle handle{};
     handle.header.handle_bytes = kMaxKernelHandle;
@@ -125,9 +129,9 @@ class HandleLocator final : public Locator {
   bool may_be_inside(int fd) {
     const Where where = where_is(fd, root_);
     if (where != Where::unknown) return where == Where::inside;
-    // On a mount of a whole file system, an inode has no path if it has not been looked up lately. The handle then
-    // suffices, because no client can forge it. On a mount of a part, the object may also have been moved out of that
-    // part.
+    // The kernel may know no path of an inode that has not been looked up lately. On a mount of a whole file system,
+    // the handle is then accepted, because no client can forge a handle. On a mount of a part of a file system, the
+    // object may have been moved out of that part, so places_ must find a path to it.
     if (places_ == nullptr) return true;
     const auto stat = stat_fd(fd);
     if (!stat) return false;
@@ -140,7 +144,7 @@ class HandleLocator final : public Locator {
   dev_t root_device_;
   Fd mount_;
   std::atomic<bool> numbers_in_handles_{true};  // false once a handle contained no inode number
-  const std::unique_ptr<Locator> places_;       // only for a mount of a part of a file system; else null
+  const std::unique_ptr<Locator> places_;       // null unless the mount shows only a part of its file system
 };
 
 }  // namespace

@@ -22,8 +22,9 @@ constexpr long kXfsMagic = 0x58465342;  // XFS_SUPER_MAGIC, which <linux/magic.h
 /// The suffix that the kernel appends to the path of a name that has been removed.
 constexpr std::string_view kDeleted = " (deleted)";
 
-/// True if a change at `now` or later gives the object another ctime than `ctime`. The clocks of file systems advance
-/// at least every 10 ms, but some file systems store whole seconds.
+/// Returns true if `ctime`, the ctime of an object, is so old that a change of the object at `now` or later gives it
+/// another ctime. The clocks of file systems advance at least every 10 ms. Some file systems store only whole seconds.
+/// Therefore a `ctime` of a whole second must be older.
 bool is_settled(const Time& ctime, const Time& now) noexcept {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const std::int64_t margin = ctime.nanoseconds == 0 ? 2 * kSecond : kSecond / 20;
@@ -40,7 +41,7 @@ void KnownRights::note(const Identity& who, const Attributes& object, Time now, 
   std::erase_if(entries_, [&](const Entry& e) { return e.ctime != object.ctime; });
   for (Entry& e : entries_) {
     if (e.who != who) continue;
-    if ((asked & e.asked) != e.asked) return;  // would forget rights that are known
+    if ((asked & e.asked) != e.asked) return;  // keeps `e`: it has bits that `asked` does not have
     e.asked = asked;
     e.granted = granted;
     return;
@@ -112,7 +113,8 @@ std::optional<NodeStat> KeptNodes::look(const KeptNode& node) const noexcept {
 KeptNodePtr KeptNodes::keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
   if (capacity_ == 0 || stat.attributes.links == 0) return nullptr;
   if (path.empty() && where_is(fd.get(), root_, &path) != Where::inside) return nullptr;
-  // The kernel marks the path of a removed name. The object has another name, whose path is unknown.
+  // The kernel marks the path of a name that has been removed. The object still has a name, because its link count is
+  // not 0, but the path of that name is unknown. The object is therefore not kept.
   if (path.ends_with(kDeleted)) return nullptr;
   Order gone;
   const std::lock_guard lock(mutex_);
@@ -125,7 +127,8 @@ KeptNodePtr KeptNodes::keep(const NodeKey& key, const NodeStat& stat, Fd& fd, st
 void KeptNodes::keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
   if (stat.attributes.links == 0 || path.ends_with(kDeleted)) return;
   const std::lock_guard lock(mutex_);
-  // An object that is kept under another of its names is not replaced: each replacement leaves a descriptor in `late_`.
+  // If the object is kept already, perhaps under another of its names, its entry is not replaced. A replacement would
+  // move the old descriptor to `late_`, where it stays open until a thread that may block closes it.
   if (order_.size() + late_.size() < capacity_ && !by_key_.contains(key)) add(key, stat, fd, std::move(path), late_);
 }
 
@@ -146,8 +149,8 @@ KeptNodePtr KeptNodes::add(const NodeKey& key, const NodeStat& stat, Fd& fd, std
   return node;
 }
 
-/// Moves an entry to `gone`, or to `late_` if a call still uses the object. `mutex_` is locked: no thread can begin to
-/// use the object meanwhile.
+/// Removes an entry from the indexes, and moves it to `gone`, or to `late_` if a call still uses its object. The caller
+/// holds `mutex_`, so that no other thread can begin to use the object during this function.
 void KeptNodes::take_out(Order::iterator at, Order& gone) {
   by_key_.erase(at->node->key);
   by_id_.erase(at->node->id);

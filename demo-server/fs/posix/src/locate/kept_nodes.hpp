@@ -19,17 +19,20 @@
 
 namespace rpcrdma::nfsd {
 
-/// The rights that the kernel has granted to the users of one object. Synchronized.
+/// Remembers, for one object, which permission bits the kernel has granted to which users. Synchronized.
 ///
-/// A right depends on the caller, and on mode, owner, group and access control list of the object. Each change of these
-/// changes the ctime, so a right is valid as long as the ctime is the same. A right is not recorded while the ctime is
-/// so recent that another change could give the same ctime.
+/// The permission bits of a user depend on the mode, the owner, the group and the access control list of the object. A
+/// change of one of these also changes the ctime of the object. Recorded bits are therefore valid only while the object
+/// has the ctime with which they were recorded. Bits are not recorded while the ctime is so recent that a further
+/// change could leave it the same.
 class KnownRights {
  public:
-  /// Records that the kernel grants `granted` of the permission bits `asked` (rwx). `now` is a time before `object` was
-  /// read. `object` must have been read before the kernel was asked.
+  /// Records that the kernel has granted to `who` the bits `granted` of the permission bits `asked` (rwx). The caller
+  /// must have read the clock (`now`) first, then the attributes (`object`), and asked the kernel last. Thus a change
+  /// of the object after the attributes were read makes the recorded bits invalid.
   void note(const Identity& who, const Attributes& object, Time now, std::uint32_t asked, std::uint32_t granted);
-  /// The permission bits of `who`, if those in `asked` are known; `object` holds the present attributes.
+  /// Returns the recorded permission bits of `who`, or nothing if a bit in `asked` is not known. `object` has the
+  /// present attributes: bits that were recorded with another ctime are not valid any more.
   std::optional<std::uint32_t> find(const Identity& who, const Attributes& object, std::uint32_t asked) const;
 
  private:
@@ -77,12 +80,13 @@ class NodeFd {
   KeptNodePtr kept_;
 };
 
-/// Keeps recently used objects open, by handle. Bounded: evicts the least recently used. Synchronized.
+/// Keeps recently used objects open, and finds them by their NodeKey or path. If there are too many objects, keep()
+/// drops the least recently used one. Synchronized.
 ///
-/// An object is used only while the kernel shows the path that it had when it was found inside the export: one that has
-/// been renamed, moved out or removed is looked up again by its handle. Its attributes are read again for each call. On
-/// the file systems for which usable() returns true, neither the check of the path nor the read of the attributes
-/// blocks, so event loops do both.
+/// Each object is kept with the path at which it was found inside the export. The object is used only while the kernel
+/// still reports this path for it. If the object has been renamed, moved out of the export or removed, the caller looks
+/// it up again by its key. The attributes of the object are read again for each call. On the file systems for which
+/// usable() returns true, neither the check of the path nor the read of the attributes blocks, so event loops do both.
 class KeptNodes {
  public:
   using Clock = std::chrono::steady_clock;
@@ -90,8 +94,9 @@ class KeptNodes {
   /// Keeps nothing if `capacity` is 0. `root` must outlive this object.
   KeptNodes(int root, const NodeStat& stat, std::size_t capacity);
 
-  /// True if the attributes of an open object are always in memory and current, so that statx(2) cannot block: ext4,
-  /// XFS, btrfs and tmpfs, but no network file system, FUSE, or overlay, whose layers may be any of these.
+  /// True if `directory` is on ext4, XFS, btrfs or tmpfs. There the attributes of an open object are always in memory
+  /// and current, so that statx(2) does not block. False on other file systems: statx(2) may block on a network file
+  /// system or on FUSE, and on overlay, whose layers may be on one of these.
   static bool usable(int directory) noexcept;
 
   /// Null if the object is not kept.
@@ -102,11 +107,12 @@ class KeptNodes {
   bool is_in_place(const KeptNode& node) const noexcept;
   /// The present attributes; nothing if the object is no longer at its path, or has lost its last name.
   std::optional<NodeStat> look(const KeptNode& node) const noexcept;
-  /// Keeps an object that has been found inside the export, at `path` if that is known. Null if it cannot be kept: `fd`
-  /// is then unchanged.
+  /// Keeps an object that has been found inside the export, and takes over `fd`. `path` is the path at which the object
+  /// was found; if `path` is empty, keep() asks the kernel for it. Returns null and leaves `fd` unchanged if the object
+  /// cannot be kept.
   KeptNodePtr keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path = {});
-  /// As keep(), on a thread that must not block: closes nothing. Therefore does nothing if the number of objects has
-  /// reached its limit, or if the object is kept already.
+  /// As keep(), but for a thread that must not block. Closing a file may block, so this function closes none. It does
+  /// nothing if the number of open objects has reached the limit, or if the object is kept already.
   void keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path);
   /// Stops keeping an object that has been removed or moved.
   void drop(const NodeKey& key);
@@ -126,7 +132,8 @@ class KeptNodes {
   using Order = std::list<Entry>;
 
   KeptNodePtr used(Order::iterator at);
-  /// Adds an object in place of those that had its handle, its number or its path. `mutex_` is locked.
+  /// Adds an object in place of the entries that have its key, its inode number or its path. These are moved to `gone`
+  /// or `late_` (see take_out()). The caller holds `mutex_`.
   KeptNodePtr add(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path, Order& gone);
   void take_out(Order::iterator at, Order& gone);
   void take_late(Order& gone);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Converts a NodeKey to a descriptor and back: by the kernel's file handles where possible, else by inode numbers with
-// remembered places. For handles, open_by_handle_at() needs CAP_DAC_READ_SEARCH and a file system that supports NFS
-// export. A place is a directory and a name in it.
+// Makes the NodeKey of an object, and opens the object that a NodeKey names. There are two kinds of locators. One uses
+// the kernel's file handles: open_by_handle_at() needs CAP_DAC_READ_SEARCH and a file system that supports NFS export.
+// Where this is not possible, the other kind uses inode numbers, and remembers the places of objects. A place is a
+// directory and a name in it.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,32 +15,37 @@
 
 namespace rpcrdma::nfsd {
 
-/// Synchronized. Its functions may block, except key_of() of a locator that remembers no places.
+/// Makes the keys that file handles contain, and finds the object of a key. May be used by several threads at the same
+/// time. The functions may block, except key_of() if remembers() is false.
 class Locator {
  public:
   virtual ~Locator() = default;
 
-  /// O_PATH descriptor of the object. Status::stale if the object is gone or outside the exported tree; exception: an
-  /// object with several names may be outside the tree. Status::badhandle if this locator cannot have made the key.
+  /// Opens the object and returns an O_PATH descriptor of it. Fails with Status::stale if the object is gone, or if it
+  /// is outside the exported tree. Exception: an object that is not a directory may be opened although it is outside
+  /// the tree, if it has several names or the kernel does not know its path. Fails with Status::badhandle if this
+  /// locator cannot have made the key.
   virtual StatusOr<Fd> open(const NodeKey& key) = 0;
-  /// The key of an object that has just been found as `name` in the directory `parent`. Without a name, remembers no
-  /// place.
+  /// Returns the key of the object to which `fd` refers. The caller has just found the object as `name` in the
+  /// directory `parent`. A locator that remembers places remembers this one, unless `name` is empty.
   virtual StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
-  /// The key of the object `name` in `directory`, which had the attributes `stat` a moment before. Does not open it.
-  /// Returns nothing if this is not possible, or if the name leads to an object with another number now.
+  /// Returns the key of the object `name` in `directory` without opening the object. `stat` holds the attributes that
+  /// the caller has just read by this name. Returns nothing if the locator cannot make a key in this way, or if the
+  /// name now refers to an object with another inode number.
   virtual std::optional<NodeKey> key_at(int /*directory*/, std::string_view /*name*/, const NodeStat& /*stat*/) {
     return std::nullopt;
   }
   /// Whether key_at() usually returns a key.
   virtual bool finds_by_name() const noexcept { return false; }
-  /// True if the caller must report names and changes with the following functions.
+  /// True if the locator remembers the places of objects. The caller must then call named(), unnamed(), changed() and
+  /// removed(), so that the remembered places stay up to date.
   virtual bool remembers() const noexcept = 0;
   /// Reports that the object has this name, perhaps among others.
   virtual void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
   /// Reports that the object has lost this name; it may have others.
   virtual void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
-  /// Reports a change of an object whose attributes were `before` and are `now`: an overlay copies an object to its
-  /// upper layer before the change, and then shows another birth time.
+  /// Reports that a request may have changed an object. Its attributes were `before` and are `now`. On an overlay file
+  /// system, the first change copies the object to the upper layer, and the copy has another birth time.
   virtual void changed(const NodeStat& before, const NodeStat& now) = 0;
   /// Reports that the object has lost its last name.
   virtual void removed(const NodeStat& stat) = 0;
@@ -47,12 +53,14 @@ class Locator {
   virtual void tidy() {}
 };
 
-/// Null if the kernel or the file system provides no handles to this process. `root` must outlive the locator. If the
-/// export is on a mount of a part of a file system, places are remembered as well, as by make_place_locator().
+/// Makes a locator whose keys are file handles of the kernel. Returns null if this process cannot use such handles, for
+/// example because the file system provides none. `root` must outlive the locator. If the mount of the export shows
+/// only a part of its file system, the locator also remembers places in `file`, as make_place_locator() does.
 std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::path& file, std::size_t max_places,
                                              const Log& log);
-/// Remembers the places of at most `max_places` objects in `file` across restarts; an empty path keeps them in memory.
-/// Null if the root cannot be read.
+/// Makes a locator that uses inode numbers, and remembers the places of at most `max_places` objects. It stores the
+/// places in `file`, so that they survive a restart of the server. If the path of `file` is empty, it keeps the places
+/// in memory only. Returns null if the attributes of `root` cannot be read.
 std::unique_ptr<Locator> make_place_locator(int root, const std::filesystem::path& file, std::size_t max_places,
                                             const Log& log);
 

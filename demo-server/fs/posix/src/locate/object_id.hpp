@@ -5,9 +5,10 @@
 
 namespace rpcrdma::nfsd {
 
-/// Identifies an object of an export while it exists. An inode number alone is not unique: an overlay whose layers are
-/// on different file systems numbers its directories itself, and shows all other objects with the number and device of
-/// their layer. Each btrfs subvolume has its own numbers, too.
+/// Identifies an object of an export while the object exists. The inode number alone may not be unique in an export.
+/// One example is an overlay file system whose layers are on different file systems: it gives its directories inode
+/// numbers of its own, but reports other objects with the inode number and the device of their layer. Another example
+/// is btrfs, where each subvolume has inode numbers of its own.
 struct ObjectId {
   std::uint64_t number = 0;
   std::uint64_t device = 0;  ///< in a handle, 0 is the device of the exported directory, which may change at a restart

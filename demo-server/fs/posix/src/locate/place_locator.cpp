@@ -20,14 +20,16 @@ constexpr std::uint8_t kPlaceKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // a key with the device, if it is not the root's device
 constexpr int kMaxDepth = 512;
-constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // of one walk, which tries all places of an object
+// The maximum number of calls of walk() to open one object. walk() calls itself for the parent directory in each place.
+constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;
 
 bool is_overlay(int fd) noexcept {
   struct statfs s {};
   return ::fstatfs(fd, &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/// The content of a key. The number may be given to another object later; the birth time distinguishes the objects.
+/// The content of a NodeKey. The file system may give the number of a removed object to a new object. The birth time
+/// distinguishes the two objects.
 struct ObjectIdentity {
   ObjectId id;
   std::uint64_t birth = 0;
@@ -63,7 +65,8 @@ class PlaceLocator final : public Locator {
         root_device_(stat.device),
         root_id_(id_of(stat)),
         is_overlay_(is_overlay(root)),
-        // An overlay may show the root with another birth time after a change, and with another number after a restart.
+        // On an overlay the root has an identity of all zeros. An overlay may show the root with another birth time
+        // after a change, and with another inode number after a restart.
         root_identity_(is_overlay_ ? ObjectIdentity{} : ObjectIdentity{root_id_, stat.birth}),
         store_(file, max_places, log) {}
 
@@ -98,7 +101,8 @@ class PlaceLocator final : public Locator {
     remember(stat, {id_of(parent), std::string(name)});
   }
 
-  /// Does not remove the only place: the object may have another name in the same directory, which search() finds.
+  /// Forgets the place, unless it is the only one that this locator knows for the object. The object may have another
+  /// name in the directory of that place, and search() can then find the object there.
   void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     const std::lock_guard lock(mutex_);
     auto entry = store_.find(id_of(stat));
@@ -107,11 +111,16 @@ class PlaceLocator final : public Locator {
       store_.put(id_of(stat), *entry);
   }
 
-  /// An overlay copies an object to its upper layer before the first change, and with it the directories above that it
-  /// has not copied yet. A copy has another birth time, which this function stores. A directory above counts as a copy
-  /// if it has the known number and another birth time. A new directory with that number would exist only in the upper
-  /// layer: it could hold the object only if an overlay with redirect_dir moved the object there. If the layers are on
-  /// different file systems, a copy has another number too; the object is then stale until it is looked up.
+  /// Before the first change of an object, an overlay copies the object to its upper layer. It also copies each
+  /// directory above the object that it has not copied yet. Each copy has another birth time. This function stores the
+  /// new birth time of the object, and then those of the directories above it.
+  ///
+  /// A directory above the object counts as a copy if it has the known inode number and another birth time. It could
+  /// also be a new directory that has been given this number. But a new directory exists only in the upper layer, so it
+  /// could contain the object only if an overlay with redirect_dir has moved the object there.
+  ///
+  /// If the layers are on different file systems, the inode number of a copy differs too. This function then does
+  /// nothing, and the object is stale until it is looked up.
   void changed(const NodeStat& before, const NodeStat& now) override {
     if (!is_overlay_ || before.birth == now.birth || id_of(before) != id_of(now)) return;
     const std::lock_guard lock(mutex_);
@@ -147,11 +156,14 @@ class PlaceLocator final : public Locator {
     return {stat.attributes.fileid, stat.device == root_device_ ? 0 : stat.device};
   }
 
-  /// Opens the object `id` by its remembered names, from the root down, or by a search of its first parent directory;
-  /// returns nothing if neither leads to it.
+  /// Opens the object `id` by its remembered places. For each place, walk() opens the parent directory in the same way,
+  /// from the root of the export down. If no place leads to the object, searches the parent directory of the first
+  /// place. Returns an empty Fd if the object is not found.
   Fd walk(const ObjectId& id, int depth) {
     if (id == root_id_) return Fd(::fcntl(root_, F_DUPFD_CLOEXEC, 0));
-    // Outdated places may form cycles, and each round of a cycle may branch.
+    // Outdated places may form a cycle: for example, each of two directories is recorded as the parent of the other.
+    // kMaxDepth ends the recursion. As an object may have several places, the number of paths through a cycle can
+    // grow exponentially with the depth. kMaxWalkSteps limits this number.
     if (depth > kMaxDepth || ++steps_ > kMaxWalkSteps) return {};
     auto entry = store_.find(id);
     if (!entry || entry->places.empty()) return {};
@@ -192,8 +204,8 @@ class PlaceLocator final : public Locator {
     }
   }
 
-  /// Adds a place. Keeps at most as many places as the object has names, and at most kMaxPlaces: drops those that were
-  /// added first.
+  /// Adds `place` to the entry of the object that `stat` describes, and returns the entry. An entry has at most as many
+  /// places as the object has names, and at most kMaxPlaces. If there are more, drops the places that were added first.
   std::optional<PlaceStore::Entry> remember(const NodeStat& stat, const PlaceStore::Place& place) {
     const ObjectId id = id_of(stat);
     const auto known = store_.find(id);

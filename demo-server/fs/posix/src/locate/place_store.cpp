@@ -23,14 +23,15 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::size_t kDatabaseKeySize = 16;  // bytes: number 8, device 8
-constexpr std::size_t kEntryHead = 18;        // bytes: is a directory 1, birth 8, shown 8, number of places 1
+constexpr std::size_t kEntryHead = 18;        // bytes: Entry::directory 1, birth 8, shown 8, number of places 1
 constexpr std::size_t kPlaceHead = 17;        // bytes: number 8, device 8, length of the name 1
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr std::size_t kMapPerEntry = 1024;
-constexpr int kEvictionTries = 64;  // entries examined to find one that is not a directory
-// The key of the record with the state of the file: "1" if it was closed, "1" and the boot id while it is open. The
-// keys of entries have another length.
+constexpr int kEvictionTries = 64;  // the most entries that evict() examines to find one that is not a directory
+// The key of the record that holds the state of the file. It cannot be the key of an entry, because those have another
+// length. The value of the record is "1" if the file was closed properly. While a store has the file open, the value is
+// "1" followed by the boot id of the machine.
 constexpr std::string_view kState = "state";
 constexpr std::string_view kClosed = "1";
 constexpr int kNotClosed = EUCLEAN;
@@ -133,7 +134,8 @@ class Transaction {
 
 }  // namespace
 
-/// One LMDB environment, used under the lock of its owner; LMDB's own locking is off. No transaction outlives a method.
+/// An LMDB environment, in a file or in memory. LMDB's own locking is off, so the owner must not use this object on two
+/// threads at the same time. Each method ends the transactions that it begins.
 class PlaceStore::Database {
  public:
   using Opened = boost::system::result<std::unique_ptr<Database>, Failure>;
@@ -210,7 +212,7 @@ class PlaceStore::Database {
     });
   }
 
-  /// For a damaged file: the destructor then does not mark it as closed.
+  /// To be called if the file is damaged. The destructor then does not mark the file as closed.
   void abandon() noexcept { in_use_ = false; }
 
  private:
@@ -235,7 +237,8 @@ class PlaceStore::Database {
     if (missing_end() > 0) return MDB_CORRUPTED;
     if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
       return failure;
-    // This state must reach the disk before later changes, which are not synchronized.
+    // Marks the file as valid only until the host restarts, because later changes are not synchronized to the disk. The
+    // mark itself must reach the disk before these changes, and set_state() synchronizes it.
     const std::string id = boot_id();
     if (const int failure = set_state(std::string(kClosed) + (id.empty() ? "unknown" : id)); failure != 0)
       return failure;
@@ -243,8 +246,10 @@ class PlaceStore::Database {
     return mdb_env_set_flags(environment_, MDB_NOSYNC, 1);
   }
 
-  /// Bytes of pages in use beyond the end of the file, which must not be accessed. LMDB does not write a page that it
-  /// allocates and frees in one transaction; write() then extends the file.
+  /// Returns the number of bytes that the file lacks to contain every page up to the last one that LMDB has allocated.
+  /// The result is not positive if no bytes are missing. Memory beyond the end of the file must not be accessed. The
+  /// file can be too short because LMDB does not write a page that it allocates and frees in one transaction. write()
+  /// therefore extends the file.
   off_t missing_end() const noexcept {
     MDB_envinfo info{};
     MDB_stat pages{};
@@ -305,7 +310,8 @@ class PlaceStore::Database {
     if (const int failure = mdb_stat(transaction, table_, &table); failure != 0) return failure;
     const std::size_t pages = table.ms_branch_pages + table.ms_leaf_pages + table.ms_overflow_pages;
     const bool is_large = pages * table.ms_psize > map_size_ / 2;
-    const bool is_full = one_more && table.ms_entries > max_entries_;  // the state is an entry as well
+    // ms_entries also counts the record kState, to which max_entries_ does not apply.
+    const bool is_full = one_more && table.ms_entries > max_entries_;
     for (int evictions = is_large ? 2 : is_full ? 1 : 0; evictions != 0; --evictions)
       if (const int failure = evict(transaction); failure != 0) return failure;
     return 0;
@@ -355,7 +361,9 @@ void PlaceStore::tidy() {
   if (awaits_file_) take_file();
 }
 
-/// Opens the file, and adds the entries that this object holds so far.
+/// Tries to open the database in the file. On success, copies the entries that are in memory so far to this database,
+/// which then replaces the one in memory. A damaged file is renamed first, and a new file is made. If another
+/// server or a replaced export still uses the file, tidy() tries again later.
 void PlaceStore::take_file() {
   auto opened = Database::in_file(file_, max_entries_);
   if (!opened && opened.error().is_damage()) {

@@ -12,14 +12,16 @@
 
 namespace rpcrdma::nfsd {
 
-/// Remembers where objects were last seen: for each object a directory and a name, and further places if it has several
-/// names. Stored in an LMDB file, to survive a restart of the server; bounded. A place is a hint, which the caller must
-/// verify. Not synchronized.
+/// Remembers where objects were last seen. A place is a directory and a name. An object with several names may have
+/// several places. A place is a hint, which the caller must verify. The number of objects is bounded. A PlaceStore may
+/// be used by one thread at a time.
 ///
-/// Changes are not synchronized to the disk, so a crash of the machine may leave the open file inconsistent. The store
-/// detects this by the boot id in the file, and renames the file as it does with a damaged one. Without a usable file,
-/// or after a failed write, the store logs the reason and continues in memory. If another store uses the file, this one
-/// stays in memory until tidy() finds the file free.
+/// The places are stored in an LMDB file, so that they survive a restart of the server. Changes are not written to the
+/// disk at once, so a crash of the machine may leave an open file inconsistent. The next store that opens the file
+/// detects this by the boot id in the file, and renames the file as it does with a damaged file.
+///
+/// If there is no usable file, or a write fails, the store logs the reason and keeps the places in memory. If another
+/// store uses the file, this store keeps the places in memory until tidy() finds the file free.
 class PlaceStore {
  public:
   static constexpr std::size_t kMaxPlaces = 8;  ///< the most places of one object
@@ -31,13 +33,14 @@ class PlaceStore {
   };
   struct Entry {
     bool directory = false;
-    std::uint64_t birth = 0;    ///< the birth time in the object's handles
+    std::uint64_t birth = 0;    ///< the birth time in the file handles of the object, kept when `shown` changes
     std::uint64_t shown = 0;    ///< the current birth time, which an overlay changes when it copies the object up
     std::vector<Place> places;  ///< in the order in which they were added
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
-  /// An empty `file` keeps everything in memory. `max_entries` bounds the objects, and with them the file.
+  /// Opens the LMDB file `file`, which is made if it does not exist. If `file` is empty, the store keeps the places in
+  /// memory. `max_entries` is the maximum number of objects. It thereby also limits the size of the file.
   PlaceStore(std::filesystem::path file, std::size_t max_entries, Log log = {});
   ~PlaceStore();
   PlaceStore(const PlaceStore&) = delete;
@@ -48,7 +51,8 @@ class PlaceStore {
   /// directory, so that paths through directories stay known.
   void put(const ObjectId& id, const Entry& entry);
   void erase(const ObjectId& id);
-  /// Opens the file if another store used it and has closed it. Call it every few seconds.
+  /// If this store is in memory because another store uses the file, tries to open the file again. Call it every few
+  /// seconds.
   void tidy();
 
  private:

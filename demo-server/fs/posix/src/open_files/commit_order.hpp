@@ -9,9 +9,9 @@ namespace rpcrdma::nfsd {
 /// which this is not known.
 bool commits_in_order(int directory) noexcept;
 
-/// Requires commits_in_order(). Writes all changes of names and attributes made so far to the disk. Writes only the
-/// data that the journal itself waits for: newly allocated blocks, on ext4 with data=ordered. Status::notsupp if this
-/// is not possible.
+/// Writes all changes of names and attributes made so far to the disk. Requires commits_in_order(). Of the data of
+/// files, writes only what the journal itself waits for. On ext4 with data=ordered, this is the data of newly allocated
+/// blocks. Returns Status::notsupp if it cannot make the unnamed file that it needs.
 Status commit_changes(int directory) noexcept;
 
 /// True if fsync omits some changed inodes: on ext2 to ext4 without a journal, before Linux 6.18 (seen with 6.1). These

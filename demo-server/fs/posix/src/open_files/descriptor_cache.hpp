@@ -15,8 +15,8 @@ namespace rpcrdma::nfsd {
 
 enum class Use : std::uint8_t { read, write };
 
-/// A file opened for data by one user. Shared by the operations in progress; closed when the last reference is
-/// released, unless LateClose defers that.
+/// A descriptor for the data of a file, opened for one user. The operations in progress share the object. The
+/// descriptor is closed when the last reference is released, or later if LateClose defers the close.
 struct OpenFile {
   Fd fd;
   ObjectId id;
@@ -35,24 +35,25 @@ struct OpenFile {
   }
 };
 
-/// Keeps the descriptors of recently used files, by file and user, so that an I/O need not open its file. Bounded:
-/// evicts the least recently used. Synchronized.
+/// Keeps the descriptors with which users have recently read or written files. A later operation of the same user on
+/// the same file then need not open the file again. If the cache is full, put() drops the least recently used
+/// descriptor. Synchronized.
 class DescriptorCache {
  public:
   using Clock = std::chrono::steady_clock;
   explicit DescriptorCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Null if `user` has no descriptor of the file that serves `use`.
+  /// Returns a descriptor that `user` has of the file `key` and that permits `use`. Null if the cache has none.
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
-  /// Adds `file`, and drops each other descriptor that the user has of the same file if `file` serves all its uses.
+  /// Adds `file`. Drops each other descriptor that the user has of the same file and that permits nothing more.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
   /// Drops the descriptors that all users have of a file. A descriptor in use is closed when the last operation
   /// releases it.
   void drop(const NodeKey& key);
   void drop(const ObjectId& id);
-  /// Closes descriptors that were last used before `used`, because an open descriptor keeps the blocks of a removed
-  /// file. Closes descriptors that were opened before `opened`, to end rights that were withdrawn without a change of
-  /// the mode.
+  /// Drops each descriptor that was last used before `used`, because an open descriptor keeps the blocks of a removed
+  /// file. Also drops each descriptor that was opened before `opened`, because the user may have lost a right without a
+  /// change of the file's mode: the next use opens the file again, which checks the rights.
   void drop_idle(Clock::time_point used, Clock::time_point opened);
   std::size_t size() const;
 
@@ -68,7 +69,8 @@ class DescriptorCache {
   using Index = std::unordered_multimap<NodeKey, Order::iterator, NodeKeyHash>;
   using Numbers = std::unordered_multimap<ObjectId, Order::iterator, ObjectIdHash>;
 
-  /// Moves an entry to `gone`, which closes it after the lock is released; returns the next entry of the index.
+  /// Removes the entry of `at` from the cache, and appends it to `gone`. The caller destroys `gone` after it has
+  /// released mutex_, because this may close the descriptor. Returns the element of the index after `at`.
   Index::iterator take_out(Index::iterator at, Order& gone);
   void take_out(Order::iterator at, Order& gone);
 

@@ -7,8 +7,10 @@
 
 namespace rpcrdma::nfsd {
 
-/// Defers the close of files released by a thread that must not block: closing the last descriptor of a removed file
-/// frees its blocks, which takes long for a large file. Synchronized; must outlive the files that it makes.
+/// Makes files whose close can be deferred. If the last reference to such a file is released by a thread that must not
+/// block, the file is closed later, by close_all(). Closing can block, because closing the last descriptor of a removed
+/// file frees its blocks, which takes long for a large file. The functions may be called on any thread. This object
+/// must outlive the files that it makes.
 class LateClose {
  public:
   LateClose() = default;
@@ -16,8 +18,8 @@ class LateClose {
   LateClose(const LateClose&) = delete;
   LateClose& operator=(const LateClose&) = delete;
 
-  /// While this object exists, its thread closes no file that make() returned: a file whose last reference the thread
-  /// releases waits for close_all(). Does not nest.
+  /// While a Hold exists, the thread that made it does not close files of make(). If the thread releases the last
+  /// reference to such a file, the file stays open until close_all(). A thread may have only one Hold at a time.
   class Hold {
    public:
     Hold() noexcept;

@@ -18,7 +18,8 @@
 namespace rpcrdma::nfsd {
 
 Status WriteBack::sync(int fd, Stable how, std::uint64_t since) {
-  std::shared_ptr<const OpenFile> kept;  // closed after the lock is released
+  // Declared before `lock`, so that the file is closed only after the mutex has been released.
+  std::shared_ptr<const OpenFile> kept;
   std::unique_lock lock(mutex_);
   const std::uint64_t wanted = begun_ + 1;
   whole_ = whole_ || how == Stable::file_sync;
@@ -30,7 +31,8 @@ Status WriteBack::sync(int fd, Stable how, std::uint64_t since) {
 void WriteBack::run(std::unique_lock<std::mutex>& lock, int fd, std::shared_ptr<const OpenFile>& kept) {
   ++begun_;
   const bool whole = std::exchange(whole_, false);
-  // Only a descriptor that has been open since before the write is certain to receive its error.
+  // Uses the kept descriptor if there is one. It was open before the UNSTABLE writes that this run covers, so it
+  // reports their error. `fd` may have been opened later, and is then not certain to report it.
   kept = std::exchange(kept_, nullptr);
   if (kept != nullptr) fd = kept->fd.get();
   lock.unlock();
@@ -38,7 +40,8 @@ void WriteBack::run(std::unique_lock<std::mutex>& lock, int fd, std::shared_ptr<
   lock.lock();
   if (error != 0) {
     last_ = status_of(error);
-    // The kernel may have dropped pages of earlier UNSTABLE writes: clients must send them again.
+    // The kernel may have dropped data of earlier UNSTABLE WRITEs. A client that sees the write verifier change sends
+    // this data again.
     verifier_.fetch_add(1, std::memory_order_relaxed);
     failures_.fetch_add(1, std::memory_order_release);
   }
@@ -63,7 +66,8 @@ std::optional<WriteBack::Clock::time_point> WriteBack::written() const {
 }
 
 void WriteBack::release() {
-  std::shared_ptr<const OpenFile> gone;  // closed after the lock is released
+  // Declared before `lock`, so that the file is closed only after the mutex has been released.
+  std::shared_ptr<const OpenFile> gone;
   const std::lock_guard lock(mutex_);
   gone = std::move(kept_);
 }

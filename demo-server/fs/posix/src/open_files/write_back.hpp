@@ -14,25 +14,30 @@ namespace rpcrdma::nfsd {
 
 struct OpenFile;
 
-/// Synchronizes one file for all callers that have it open. If data is lost, one fsync(2) of each open descriptor
-/// fails; if an inode is lost, only one fsync(2) in all. This class reports both to every caller whose changes were
-/// lost. Synchronized; allocates nothing.
+/// Brings the changes of one file to the disk, for all callers that have the file open. If the kernel has lost data,
+/// one fsync(2) of each open descriptor fails. If it has lost the inode, only one fsync(2) fails, on whatever
+/// descriptor. This class reports either loss to every caller whose changes were lost. Synchronized. Allocates no
+/// memory.
 class WriteBack {
  public:
   using Clock = std::chrono::steady_clock;
-  /// `verifier` changes with every failure, before any later call is answered.
+  /// `verifier` is the write verifier of RFC 1813 and must outlive this object. Each run of fsync that fails increments
+  /// it, before a sync() that waits for this run returns.
   explicit WriteBack(std::atomic<std::uint64_t>& verifier) noexcept : verifier_(verifier) {}
 
-  /// The number of failures. Read it before a change, and give it to the sync() that covers the change.
+  /// The number of calls of fsync(2) and fdatasync(2) that have failed. A caller reads it before it changes the file,
+  /// and passes it as `since` to the sync() that brings the change to the disk.
   std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
 
-  /// Brings to the disk, through `fd` or the kept file, all data written before the call, or waits for another thread
-  /// that does so for several callers. Returns the last error if a run of fsync has failed since failures() returned
-  /// `since`.
+  /// Returns after a run of fsync(2) or fdatasync(2) that began after this call, and therefore covers all data that was
+  /// written to the file before. The caller starts this run itself, on the kept file or, if none is kept, on `fd`,
+  /// unless another caller starts it for both. `since` is an earlier result of failures(). If a run has failed since
+  /// then, returns the error of the last run that failed.
   Status sync(int fd, Stable how, std::uint64_t since);
 
-  /// Reports a write that is not synchronized yet: keeps the file open until the write is synchronized. If the file
-  /// were closed, the kernel might report an error to another program, or forget the error with the inode.
+  /// To be called after a write to `file` that is not on the disk yet. Keeps `file` open, unless another descriptor is
+  /// kept already, until the next run of fsync ends, or until release(). If the file were closed before, the kernel
+  /// might report a failure to write the data to another program, or forget the failure together with the inode.
   void wrote(const std::shared_ptr<const OpenFile>& file);
   /// The file that is kept open; null if none is.
   std::shared_ptr<const OpenFile> kept() const;
@@ -48,11 +53,15 @@ class WriteBack {
   std::atomic<std::uint64_t> failures_{0};
   mutable std::mutex mutex_;
   std::condition_variable ended_one_;
-  std::uint64_t begun_ = 0;  // runs begun; at most one is in progress
+  // The number of runs of fsync(2) or fdatasync(2) that have begun. If it exceeds ended_, one run is in progress.
+  std::uint64_t begun_ = 0;
   std::uint64_t ended_ = 0;
-  bool whole_ = false;  // the next run writes attributes as well
+  bool whole_ = false;  // true if the next run must call fsync(2), which also writes attributes, not fdatasync(2)
   Status last_ = Status::ok;
-  std::shared_ptr<const OpenFile> kept_;  // open since before the first write that no run covers
+  // The file of the first call of wrote() since the latest run began or release() ran; null if there was no such call.
+  // The next run uses its descriptor. This descriptor was open before any later write to the file, so it can report the
+  // failure of such a write.
+  std::shared_ptr<const OpenFile> kept_;
   Clock::time_point written_;
 };
 

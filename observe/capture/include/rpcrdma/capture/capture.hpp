@@ -29,7 +29,7 @@ struct AddressRange {
   RPCRDMA_EXPORT bool contains(const boost::asio::ip::address& other) const noexcept;
 };
 
-/// CaptureOptions::snap: all bytes.
+/// The value of CaptureOptions::snap that keeps all bytes of each RDMA Read and Write.
 inline constexpr std::uint32_t kWhole = 0xffffffff;
 /// The least value of CaptureOptions::size other than 0, in bytes.
 inline constexpr std::uint64_t kLeastSize = 65536;
@@ -38,7 +38,7 @@ inline constexpr std::uint64_t kLeastSize = 65536;
 struct CaptureOptions {
   std::filesystem::path file{};               ///< created with mode 0600, or truncated; a FIFO needs a reader
   std::uint64_t size = 0;                     ///< bytes of one file, at least kLeastSize; 0: one file of any size
-  std::uint32_t files = 2;                    ///< files in the ring, at least 1, if `size` is not 0
+  std::uint32_t files = 2;                    ///< if `size` is not 0: the number of files that are kept, at least 1
   std::uint32_t snap = kWhole;                ///< bytes kept of each RDMA Read and Write; Sends are kept whole
   std::optional<AddressRange> peer{};         ///< captures connections with these peers only
   bool stopped = false;                       ///< true: captures nothing until start()
@@ -56,8 +56,8 @@ RPCRDMA_EXPORT boost::system::result<CaptureOptions, CaptureRefusal> parse_captu
 /// Totals of a capture.
 struct CaptureCounts {
   std::uint64_t frames = 0;  ///< written, including the synthetic handshake of each connection
-  /// Not written: the ring was full, or writing failed. A connection that is not recorded, because too many ended
-  /// connections wait for the disk, counts as one frame.
+  /// Frames that were not written, because the ring was full or writing to the file failed. If too many ended
+  /// connections still wait for the disk, a new connection is not recorded at all, and counts here as one frame.
   std::uint64_t dropped = 0;
   std::uint64_t bytes = 0;  ///< written to files
 };
@@ -68,8 +68,8 @@ class RPCRDMA_EXPORT Capture final : public fabric::Tap {
   class Core;  ///< private: shared by the capture, its thread and the wrapped fabrics
 
   /// Creates the file and starts the thread. Fails with the error of opening the file, or with
-  /// BaseError::invalid_argument if a value of `options` is out of range. `log` gets one line when the disk
-  /// refuses a write; the capture stops then.
+  /// BaseError::invalid_argument if a value of `options` is out of range. If the file cannot be written later, the
+  /// capture stops and writes one line to `log`.
   static Result<std::shared_ptr<Capture>> open(CaptureOptions options, Log log);
   /// Calls close().
   ~Capture() override;
@@ -81,8 +81,8 @@ class RPCRDMA_EXPORT Capture final : public fabric::Tap {
 
   /// Captures from now on. Has no effect after close().
   void start() noexcept;
-  /// Pauses. The thread then writes the frames captured so far, with the interface's statistics: the file is
-  /// complete a moment later.
+  /// Pauses the capture. The thread then writes the frames captured so far and the statistics of the interface. The
+  /// file is complete when the thread has written them, which may be after this function has returned.
   void stop() noexcept;
   /// Whether traffic is captured now.
   bool running() const noexcept;

@@ -23,7 +23,8 @@ class Admission {
     ++total_;
     return true;
   }
-  /// Counts a connection even at a limit, because another connection is ending to make room for it.
+  /// Counts a new connection of `peer` even if a limit is reached. For a connection that replaces an older one, which
+  /// is ending but is still counted until leave() is called for it.
   void enter_instead(const boost::asio::ip::address& peer) {
     ++peers_[peer];
     ++total_;

@@ -7,13 +7,18 @@
 //     BudgetShare       the bytes that one connection holds, and its waiters in order of arrival
 //     BudgetWaiter      one request
 //
-// The bounds are dynamic thresholds, which follow the free bytes. A connection that holds bytes may take more if the
-// bytes of the connection, the bytes of its peer address and the request together do not exceed the free bytes. With
-// small requests, a connection without competitors thus reaches a third of the budget; with n addresses of one
-// connection each, every connection reaches 1/(n+2), and some bytes remain for a new peer. A connection that holds
-// nothing may take any free bytes if its peer address holds nothing either. Otherwise the address, with these bytes,
-// may hold at most three times the free bytes. Peers are served round-robin, and so are the connections of a peer. Used
-// on one thread.
+// A request is granted if it is within a bound and enough bytes are free. The bound depends on the number of bytes that
+// are free before the grant (dynamic thresholds):
+//
+//   - The connection holds bytes already. The bytes of the connection, the bytes of its peer address and the requested
+//     bytes together must not exceed the free bytes.
+//   - The connection holds no bytes, but its peer address does. The bytes of the address and the requested bytes
+//     together must not exceed three times the free bytes.
+//   - Neither the connection nor its peer address holds bytes. There is no bound.
+//
+// If requests are small, a single connection therefore gets up to a third of the budget. If there are n peer addresses
+// with one connection each, every connection gets up to 1/(n+2) of the budget, and some bytes remain for a new peer.
+// Peer addresses are served round-robin, and so are the connections of one address. Used on one thread.
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 
@@ -42,8 +47,8 @@ class BudgetWaiter : public detail::BudgetHook {
 
  protected:
   ~BudgetWaiter() = default;
-  /// `bytes` have been added to the share; BudgetShare::release() gives them back. The implementation may acquire and
-  /// release bytes.
+  /// Called when the budget grants the request, which was made with BudgetShare::acquire(). The share now holds `bytes`
+  /// more, until BudgetShare::release() gives them back. The implementation may call acquire() and release().
   virtual void on_budget(std::size_t bytes) noexcept = 0;
 
  private:
@@ -68,8 +73,8 @@ class BudgetShare : public detail::BudgetHook {
   inline void release(std::size_t bytes) noexcept;
   /// Transfers `bytes` that this share holds to `other`, a share of the same budget.
   inline void move_to(BudgetShare& other, std::size_t bytes) noexcept;
-  /// True if a waiter needs bytes that this share holds: Budget::is_short(), or another share of the same peer waits
-  /// and holds nothing.
+  /// True if this share holds bytes, and another share needs them. That is the case if Budget::is_short() is true, or
+  /// if another share of the same peer waits and holds no bytes.
   inline bool is_awaited() const noexcept;
 
  private:
@@ -101,7 +106,7 @@ class BudgetPeer : public detail::BudgetHook {
   }
   Budget& budget_;
   std::size_t used_ = 0;
-  detail::BudgetList<BudgetShare> waiting_;  // round-robin order
+  detail::BudgetList<BudgetShare> waiting_;  // shares that have waiting requests; a grant moves its share to the end
 };
 
 class Budget {
@@ -114,7 +119,8 @@ class Budget {
   std::size_t used() const noexcept { return used_; }
   std::size_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiting_.empty(); }
-  /// True if a request waits although its bounds allow it, because too few bytes are free.
+  /// True if the next request to be granted waits only because too few bytes are free. Requests that wait because of
+  /// the bounds for their connection and its peer do not count.
   bool is_short() const noexcept { return short_; }
 
  private:
@@ -139,9 +145,11 @@ class Budget {
         if (within_bounds(share, waiter.wanted_)) {
           short_ = waiter.wanted_ > free();
           if (!short_) grant(waiter);
-          return !short_;  // if short_, the next free bytes are reserved for this request
+          // If too few bytes are free for this request, the search ends here. The requests behind it must not take the
+          // bytes that become free for it.
+          return !short_;
         }
-        if (share.used_ == 0) break;  // the next bytes that this peer releases are reserved for this share
+        if (share.used_ == 0) break;  // the later shares of this peer must not take bytes before this share
       }
     }
     return false;
@@ -179,7 +187,7 @@ class Budget {
 
   std::size_t capacity_;
   std::size_t used_ = 0;
-  Peers waiting_;  // round-robin order
+  Peers waiting_;  // the peers that have waiting requests; a grant moves its peer to the end of the list
   bool short_ = false;
   bool serving_ = false;
 };

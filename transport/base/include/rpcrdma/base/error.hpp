@@ -26,7 +26,7 @@ enum class Condition {
   retry = 1,  ///< a state that may pass, such as a shortage: the same call may succeed later
   reconnect,  ///< the connection is lost, or was not made: a new connection may succeed
   give_up,    ///< permanent for this call: neither waiting nor reconnecting helps
-  bug,        ///< a programming error on one of the two sides
+  bug,        ///< a programming error in this program or in that of the peer
 };
 
 /// Errors of the layers below the fabric, and errors that all layers share.

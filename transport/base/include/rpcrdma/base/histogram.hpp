@@ -9,8 +9,10 @@
 
 namespace rpcrdma {
 
-/// Counts values by size, in buckets that are an eighth as wide as the power of two below them: a quantile is at most
-/// 12.5 % too high. Takes 2.3 KB and never allocates. Used on one thread; add up the histograms of several threads.
+/// Counts how often values occur, in buckets. Each value below 16 has a bucket of its own. From 16 on, eight buckets of
+/// equal width lie between a power of two and the next one, so a quantile is at most 12.5 % too high. The histogram
+/// takes 2.3 KB and never allocates memory. It may be used on one thread only: give each thread a histogram of its own,
+/// and add them up.
 class Histogram {
  public:
   /// Values of 2^kMaxBits and more are counted in the highest bucket; sum() includes them in full.
@@ -65,7 +67,8 @@ class Histogram {
 
   static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
     value = std::min(value, (std::uint64_t{1} << kMaxBits) - 1);
-    // With the bit 1 << kParts set, the shift of small values is 0.
+    // For values below 1 << kParts, this bit makes the shift 0, so that each of these values has its own bucket. For
+    // larger values the bit does not change the bit width.
     const auto bits = static_cast<unsigned>(std::bit_width(value | (1u << kParts)));
     const unsigned shift = bits - kParts - 1;
     return (static_cast<std::size_t>(shift) << kParts) + static_cast<std::size_t>(value >> shift);

@@ -26,8 +26,8 @@ class RPCRDMA_EXPORT Linger {
 
   /// To be called at the start of each handler of the connection.
   void begin() noexcept;
-  /// If the handler is allowed to wait, calls `poll` repeatedly: until it has found a message and returns true, or
-  /// until the time for the wait is over. Returns whether a message was found.
+  /// Calls `poll` repeatedly until the time for the wait is over, or until `poll` returns true because it has found a
+  /// message. Returns whether a message was found. If the handler is not allowed to wait, returns false at once.
   template <typename Poll>
   bool wait(Poll&& poll) {
     return allowed() &&
@@ -48,8 +48,9 @@ class RPCRDMA_EXPORT Linger {
   Service& service_;
   unsigned left_ = 0;                           // waits that the current handler may still make
   std::chrono::steady_clock::duration time_{};  // the time that these waits may still take together
-  unsigned rest_ = 0;                           // handlers that skip waiting after a wait that found nothing
-  unsigned skip_ = 0;                           // handlers that still have to skip waiting
+  // How many handlers skip the wait after a wait that found nothing. Each wait adjusts this number.
+  unsigned rest_ = 0;
+  unsigned skip_ = 0;  // how many of these handlers are still to come
 };
 
 }  // namespace rpcrdma

@@ -67,8 +67,9 @@ class LogLevels {
   }
 };
 
-/// The log for one line with a subject or a limit of its own. Use it at once: it refers to the sink, which the Log
-/// owns. Nothing is formatted, and the limit is not used, unless the level is enabled.
+/// Writes one line that has a subject or a LogLimit of its own. Functions of Log make this object. Use it at once,
+/// because it refers to the sink that the Log owns. If the level is not enabled, the line is not formatted, and the
+/// LogLimit does not count it.
 class RPCRDMA_EXPORT LogAbout : public LogLevels<LogAbout> {
  public:
   /// Whether a line of this level would be written, if the limit admits it.
@@ -86,8 +87,9 @@ class RPCRDMA_EXPORT LogAbout : public LogLevels<LogAbout> {
   LogLimit* limit_;
 };
 
-/// A cheap, copyable handle to a sink, with a subject; an empty Log drops everything. Formatting happens only when the
-/// level is enabled. May be used on any thread; a line with a LogLimit, only on the thread of this LogLimit.
+/// A handle to a LogSink, with the subject of its lines. Copies are cheap. A Log without a sink drops all lines. A line
+/// is formatted only if its level is enabled. A Log may be used on any thread. A line that has a LogLimit must be
+/// written on the thread of this LogLimit.
 class RPCRDMA_EXPORT Log : public LogLevels<Log> {
  public:
   Log() = default;
@@ -102,8 +104,8 @@ class RPCRDMA_EXPORT Log : public LogLevels<Log> {
     out.subject_ = subject;
     return out;
   }
-  /// The log for one line about `subject`. A line of level info or above is written only if `limit` admits it. Null: no
-  /// limit.
+  /// Returns an object that writes one line about `subject`. If `limit` is not null, it limits how many lines of level
+  /// info and above are written: the line is dropped if `limit` does not admit it.
   LogAbout about(const LogSubject& subject, LogLimit* limit = nullptr) const noexcept {
     return {sink_.get(), subject, limit};
   }

@@ -12,7 +12,8 @@ namespace rpcrdma {
 enum class LogFormat {
   text,  ///< time, program, process, level, subject (LogSubject) and message
   /// One JSON object (RFC 8259) per line, with the members time, level, program, pid and message. A line about a
-  /// connection or a call also has the members connection, fabric, peer and xid, without what is unknown.
+  /// connection or a call also has the members connection, fabric, peer and xid. A member whose value is unknown is
+  /// absent.
   json,
 };
 

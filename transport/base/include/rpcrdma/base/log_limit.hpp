@@ -9,18 +9,20 @@
 
 namespace rpcrdma {
 
-/// Bounds the log lines that peers can cause. Peers are divided into groups, and there are at most kMost lines about
-/// the peers of a group in each period: a peer that causes many lines does not suppress those about the other groups.
-/// Used on one thread.
+/// Limits the number of log lines that peers can cause. The peers are divided into kGroups groups. In each period, at
+/// most kMost lines about the peers of one group may be written. A peer that causes many lines can therefore suppress
+/// lines about peers of its own group, but none about other groups. Used on one thread.
 class LogLimit {
  public:
   using Clock = std::chrono::steady_clock;            ///< measures the periods
   static constexpr std::uint32_t kMost = 20;          ///< the most lines in a period about one group
-  static constexpr std::size_t kGroups = 8;           ///< groups of peers
+  static constexpr std::size_t kGroups = 8;           ///< the number of groups into which the peers are divided
   static constexpr std::chrono::seconds kPeriod{10};  ///< the length of a period, which begins with its first line
 
-  /// Returns nothing if no line may be written at `now` about a peer of the group `peer` modulo kGroups. Otherwise
-  /// returns the number of lines about the peer's group that have been left out since the last written line.
+  /// To be called before a line about a peer is written. `peer` is the same number for all lines about one peer; `peer`
+  /// modulo kGroups is its group. Returns nothing if the line must be left out, because the group has had kMost lines
+  /// in this period. Otherwise the line may be written, and the result is the number of lines about the group that have
+  /// been left out since its last written line.
   std::optional<std::uint64_t> admit(Clock::time_point now, std::size_t peer = 0) noexcept {
     Group& group = groups_[peer % kGroups];
     if (group.written == 0 || now - group.begun >= kPeriod) {

@@ -6,7 +6,8 @@
 
 namespace rpcrdma {
 
-/// An error, or why a connection ended, as an argument of a log line: the text is made only when the line is written.
+/// An argument of a log line that stands for an error, or for the reason why a connection ended. The text of the error
+/// is made only if the line is written.
 struct Reason {
   error_code why;  ///< success: an orderly close
 };

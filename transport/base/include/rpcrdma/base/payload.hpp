@@ -17,7 +17,8 @@ struct PayloadPiece {
 
 /// One DDP-eligible data item: the bytes that follow the count word, without their pad.
 struct PayloadItem {
-  /// The position of a result that arrived in a Write chunk: the message does not carry its position.
+  /// The value of `position` for a result that arrived in a Write chunk. A Write chunk, unlike a Read chunk, does not
+  /// state where its item begins in the unreduced stream.
   static constexpr std::uint32_t kNoPosition = 0xffffffff;
 
   std::uint32_t position = 0;  ///< where the item begins in the unreduced stream, a multiple of 4; or kNoPosition
@@ -29,8 +30,9 @@ struct PayloadItem {
 /// A reduced message and its items. Refers to memory; owns none. Reused from message to message, so that its vectors
 /// keep their capacity.
 struct Payload {
-  boost::container::small_vector<PayloadPiece, 4> pieces;  ///< ascending by position, with gaps only at items
-  boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position, unless they have kNoPosition
+  /// In ascending order of position. A gap between two pieces is the place of an item and its pad.
+  boost::container::small_vector<PayloadPiece, 4> pieces;
+  boost::container::small_vector<PayloadItem, 1> items;  ///< ascending by position, unless they have kNoPosition
   /// Bytes of the unreduced stream, item pads included. Items that have kNoPosition are not counted.
   std::uint32_t length = 0;
 

@@ -30,12 +30,12 @@ enum class BuildFailure : std::uint8_t {
   invalid,        ///< a value has no encoding
 };
 
-/// Builds an outgoing Payload: small values are copied into the lent memory, large opaques are taken by
-/// reference. Failure is sticky, as in Writer. Used on one thread.
+/// Builds an outgoing Payload in the memory that start() receives. item() and borrow() add bytes by reference, without
+/// copying them. After a failure, ok() is false and nothing is added until the next start(). Used on one thread.
 class RPCRDMA_EXPORT PayloadBuilder {
  public:
-  /// Starts a new message in `first`. `memory` (may be null) provides more when `first` is full; it must
-  /// outlive the message.
+  /// Starts a new message in the memory `first`. When `first` is full, `memory` provides more. `memory` must outlive
+  /// the message. If it is null, a message that does not fit in `first` fails with BuildFailure::too_long.
   void start(BufferRef first, PayloadMemory* memory) noexcept;
 
   bool ok() const noexcept { return failure_ == BuildFailure::none; }
@@ -54,8 +54,9 @@ class RPCRDMA_EXPORT PayloadBuilder {
   void u32(std::uint32_t value) noexcept {
     if (std::byte* at = reserve(4)) Writer(MutableOctets(at, 4)).u32(value);
   }
-  /// Takes a counted item by reference: its count word must have been written already. The memory behind `parts`
-  /// belongs to the caller and stays valid and unchanged until the message is no longer used. The pad is implied.
+  /// Adds the bytes of a counted item by reference. The caller writes the count word first. The caller does not write
+  /// the XDR pad: this function adds it to position(). The memory behind `parts` belongs to the caller and must stay
+  /// valid and unchanged until the message is no longer used.
   void item(std::span<const BufferRef> parts) noexcept;
   /// Takes bytes of the stream by reference: registered memory that belongs to the caller and stays valid and unchanged
   /// until the message is no longer used.

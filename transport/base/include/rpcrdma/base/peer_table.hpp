@@ -20,7 +20,8 @@ class PeerTable {
   using Map = std::map<boost::asio::ip::address, Entry>;
 
  public:
-  /// A connection's reference. Move-only; must not outlive the table.
+  /// Refers to the T of one peer address. Each connection holds one Ref. The T is destroyed with its last Ref. A Ref is
+  /// move-only and must not outlive the table.
   class Ref {
    public:
     Ref() noexcept = default;

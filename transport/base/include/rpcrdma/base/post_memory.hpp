@@ -5,10 +5,10 @@
 
 namespace rpcrdma {
 
-/// Memory for one handler that waits in an io_context: posting the handler, or starting an asynchronous operation with
-/// the handler, allocates nothing. (Asio's own recycling keeps little, and only within one call of run() or poll().) A
-/// handler that does not fit, and a second handler at the same time, are allocated on the heap. Must outlive the
-/// handler.
+/// Memory for one handler that waits in an io_context. With this memory, posting the handler, or starting an
+/// asynchronous operation with it, does not allocate from the heap. Asio's own recycling does not suffice, because it
+/// keeps little memory, and only within one call of run() or poll(). A handler that does not fit into this memory, and
+/// a second handler at the same time, are allocated on the heap. A PostMemory must outlive the handlers that use it.
 class PostMemory {
  public:
   void* allocate(std::size_t size) {

@@ -7,8 +7,8 @@
 
 namespace rpcrdma {
 
-/// A free list: owns objects that are constructed once and reused in the state in which they are given back. Neither
-/// try_take() nor give_back() allocates. Used on one thread.
+/// A free list. Owns its objects, and hands them out again without resetting their state. try_take() and give_back() do
+/// not allocate memory. Used on one thread.
 template <class T>
 class Recycler {
  public:
@@ -19,7 +19,7 @@ class Recycler {
     idle_.pop_back();
     return object;
   }
-  /// Adds an object, which is in use from now on.
+  /// Takes ownership of `object`, which counts as in use until give_back(). Reserves the memory that give_back() needs.
   T& add(std::unique_ptr<T> object) {
     all_.push_back(std::move(object));
     idle_.reserve(all_.capacity());

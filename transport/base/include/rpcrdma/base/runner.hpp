@@ -41,9 +41,9 @@ class RPCRDMA_EXPORT Runner {
   /// May be called on any thread.
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
 
-  /// Whether the thread yields the CPU before its first poll in most waits. True after several polls in a row found
-  /// work directly after a yield, as happens when the peer runs on the same CPU. If true, work that is ready waits
-  /// until the yield returns.
+  /// Returns true if most waits of the thread begin with a yield of the CPU instead of a poll. This is the case after
+  /// several waits in a row in which the first poll after a yield found work, as happens when the peer runs on the same
+  /// CPU. In a wait that begins with a yield, work that is already available is delayed until the yield returns.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:
@@ -64,18 +64,19 @@ class RPCRDMA_EXPORT Runner {
 
   friend Linger;
   class Running;
-  /// The longest time of one linger().
+  /// The longest time that one call of linger() polls. The limit is short, because linger() is called within a handler
+  /// and delays the other handlers of the thread.
   static constexpr Clock::duration kLongestLinger = std::chrono::microseconds(100);
-  /// Calls `poll(object)` until it returns true, at most for kLongestLinger; never blocks. Subtracts the time that this
-  /// takes from `left`. Returns whether `poll` returned true. Outside the handlers that this object runs, returns false
-  /// at once.
+  /// Calls `poll(object)` repeatedly until it returns true, for kLongestLinger at most; never blocks. Subtracts the
+  /// time of the polls from `left`. Returns whether `poll` returned true. Returns false without calling `poll` if this
+  /// object is not running a handler.
   bool linger(bool (*poll)(void*), void* object, Clock::duration& left);
 
   boost::asio::io_context& context_;
   WaitPolicy policy_;
   bool measures_;
   bool running_ = false;      // a handler is running
-  unsigned yields_paid_ = 0;  // polls in a row that found work directly after their first yield of the CPU
+  unsigned yields_paid_ = 0;  // how many calls of spin() in a row found work directly after their first yield
   unsigned turns_ = 0;
   Count polls_{0};
   Count found_{0};

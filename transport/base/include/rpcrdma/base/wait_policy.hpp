@@ -36,40 +36,46 @@ RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexc
 /// Decides, for one thread, how long to poll before it blocks. It has no clock and measures nothing: the caller passes
 /// the time and the result of each poll.
 ///
-/// Two threads that answer each other save wake-ups if they poll. But if a thread polls for less time than its peer
-/// takes to wake up, it finds nothing and blocks; the peer's next poll then finds nothing either, and both threads
-/// block in every turn. Therefore, in Polling::Mode::automatic, a poll lasts two wake-ups and the time of a short call.
-/// Whether to poll depends on an allowance, not on the length of past waits. A poll that finds nothing consumes
-/// allowance; a poll that finds work adds the wake-up time that it saved; and 2 % of the elapsed time is added. So a
-/// thread that mostly sleeps still polls now and then, and continues if its polls find work. Polls that find nothing
-/// cost at most 2 % of a processor, the time of one wake-up for each poll that found work, and the allowance at the
-/// start.
+/// Two threads that answer each other save wake-ups if both poll. A poll must last longer than the other thread takes
+/// to wake up. If it does not, it finds nothing and the thread blocks. The next poll of the other thread then finds
+/// nothing either, and both threads block in each turn. Therefore, in Polling::Mode::automatic, a poll lasts for two
+/// wake-up times and the time of a short call.
 ///
-/// If a thread yields the processor and does not get it back within `kDisplaced`, it competes with a busy thread. It
-/// then does not poll but blocks in each wait, as the scheduler favours a thread that wakes up. This pause lasts at
-/// least eight times as long as the thread was without the processor, but at most a second. Its least length doubles
-/// with each pause, and shrinks with each poll that finds work.
+/// In this mode, an allowance decides whether the thread polls; the length of past waits does not matter. A poll that
+/// finds nothing subtracts its duration from the allowance. A poll that finds work adds the wake-up time that it saved.
+/// In addition, the allowance grows by 2 % of the elapsed time, up to a limit. A thread that mostly sleeps therefore
+/// still polls now and then, and continues to poll if its polls find work. The polls that find nothing cost at most 2 %
+/// of a processor, one wake-up time for each poll that found work, and the allowance at the start.
+///
+/// A thread that yields the processor while it polls, and does not get it back within `kDisplaced`, competes with a
+/// busy thread. It then blocks in each wait without a poll, because the scheduler favours a thread that wakes up. This
+/// pause lasts for eight times as long as the thread was without the processor, or for a minimum if that is longer, but
+/// for at most a second. The minimum for the next pause is twice the last pause. It shrinks with each poll that finds
+/// work.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
   using Clock = std::chrono::steady_clock;  ///< the caller's clock
   using Duration = Clock::duration;         ///< a duration of the caller's clock
   using TimePoint = Clock::time_point;      ///< a time of the caller's clock
 
-  /// A thread that yields and is without the processor for this long competes with another thread.
+  /// The least time without the processor after a yield that counts as a sign of competition with another thread.
   static constexpr Duration kDisplaced = std::chrono::microseconds(500);
 
-  /// `wake_up` is the time from an event until the thread that waits for it runs.
+  /// Makes the policy of one thread; `now` is the present time. `wake_up` is the wake-up time of the machine: the time
+  /// from an event until a thread that has blocked for this event runs.
   WaitPolicy(Polling polling, Duration wake_up, TimePoint now) noexcept;
 
   /// Replaces the wake-up time by a better measurement.
   void set_wake_up(Duration wake_up) noexcept;
-  /// How long to poll in the wait that begins: zero means to block at once.
+  /// Returns how long the thread is to poll in the wait that begins at `now`, before it blocks. Zero means to block at
+  /// once.
   Duration window(TimePoint now) noexcept;
-  /// The poll that window() allowed has found work.
+  /// The caller reports that the poll which window() allowed has found work.
   void found() noexcept;
-  /// The poll that window() allowed has found nothing for `polled`.
+  /// The caller reports that the poll which window() allowed has lasted for `polled` and has found no work.
   void missed(Duration polled) noexcept;
-  /// While polling, the thread lost its processor, and has got it back at `now`, after `lost`: kDisplaced or longer.
+  /// The caller reports that the thread has lost the processor during a poll, and has it again at `now`. `lost` is the
+  /// time for which it was without the processor, at least kDisplaced.
   void displaced(TimePoint now, Duration lost) noexcept;
 
  private:

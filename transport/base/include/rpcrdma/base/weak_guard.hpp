@@ -28,8 +28,8 @@ class WeakGuard {
       if (T* const object = block->object) function(*object, std::forward<decltype(arguments)>(arguments)...);
     };
   }
-  /// As wrap(), but starting an operation with this handler allocates nothing if the handler fits a PostMemory, and no
-  /// other handler that this function made is still waiting.
+  /// As wrap(), but starting an operation with the handler uses a PostMemory of this WeakGuard instead of the heap, if
+  /// the handler fits into the PostMemory and no other handler is waiting in it.
   template <class Function>
   auto wrap_in_own_memory(Function function) const {
     return boost::asio::bind_allocator(PostAllocator<void>(block_->memory), wrap(std::move(function)));

@@ -26,13 +26,14 @@ struct CallShape {
   const Payload* payload = nullptr;
   /// The memory of each result that may arrive in a Write chunk.
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
-  std::uint32_t max_reply = 0;  ///< largest reply payload without `results`
+  std::uint32_t max_reply = 0;  ///< bytes of the largest reply payload, not counting the data for `results`
   bool may_reduce = true;
   BufferRef zeros;  ///< at least 3 bytes of registered zeros, for the pads of items that stay in the stream
 };
 
-/// The plan of a call. It lacks only the handles and offsets of its segments, and the XID and credits of its header.
-/// Reused from call to call, so that it keeps its capacity.
+/// The plan of a call: its header, the memory that its chunks expose, and the data that is sent inline. plan_call()
+/// leaves some fields of the header to its caller: the XID, the credits, and the handle and offset of each segment.
+/// One CallPlan can serve many calls, one after the other. Its lists then keep their allocated memory.
 struct CallPlan {
   wire::Header header;  ///< procedure, chunk lists with lengths and positions
   /// The memory to expose, in the order of the header's segments: Read list, Write list. The planner does not choose

@@ -16,7 +16,7 @@ void append(GatherList& list, BufferRef part);
 
 std::uint64_t total_size(std::span<const BufferRef> parts) noexcept;
 
-/// One flag per item of a payload: true if the item is removed from the stream.
+/// One flag for each item of a payload. The flag is true if the item is reduced: the stream then does not contain it.
 using ItemFlags = boost::container::small_vector<bool, 4>;
 
 /// Appends the stream of `payload` without the items flagged in `reduced`, and without their pads [8166-3.4.4.4-b]. The

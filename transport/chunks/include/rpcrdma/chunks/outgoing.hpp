@@ -17,7 +17,8 @@ class Outgoing final : private PayloadMemory {
   /// Takes a send buffer of `size` bytes and starts `builder` in it. Lends the builder up to `max_payload` bytes of
   /// further memory. Fails with BaseError::out_of_memory when the pool is exhausted.
   error_code begin(memory::Pool& pool, std::uint32_t size, std::uint32_t max_payload, PayloadBuilder& builder);
-  /// Starts the message again from its beginning in the send buffer, and returns further memory to the pool.
+  /// Drops what has been built since begin(), and starts `builder` again in the send buffer. Returns the further memory
+  /// to the pool.
   void restart(PayloadBuilder& builder);
   bool begun() const noexcept { return static_cast<bool>(buffer_); }
 
@@ -42,7 +43,9 @@ class Outgoing final : private PayloadMemory {
   std::uint32_t left_ = 0;  // bytes that more_payload_memory() may still lend
   memory::RegisteredBuffer buffer_;
   boost::container::small_vector<memory::RegisteredBuffer, 4> more_;
-  memory::RegisteredBuffer front_;  // long headers, and streams that had to be copied
+  // Holds the header if it is too long for the room in buffer_. Also holds the header and a copy of the stream if they
+  // have too many pieces for the gather list. Otherwise empty.
+  memory::RegisteredBuffer front_;
   GatherList gather_;
 };
 

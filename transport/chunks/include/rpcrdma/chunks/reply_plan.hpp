@@ -13,7 +13,7 @@ namespace rpcrdma::transport {
 struct ReplyPlan {
   wire::Header header;  ///< procedure; the call's Write list and Reply chunk, with the numbers of bytes written
   ItemFlags reduced;    ///< the items that are written into the Write chunk of the same index
-  GatherList stream;    ///< the rest of the reply: sent inline after the header, or in the Reply chunk
+  GatherList stream;    ///< the reply without the reduced items: sent inline after the header, or in the Reply chunk
   bool long_reply = false;
   std::uint32_t header_size = 0;
 

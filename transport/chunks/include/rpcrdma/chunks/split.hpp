@@ -33,7 +33,8 @@ class Splitter {
   Splitter(std::span<const BufferRef> memory, std::span<const Segment> segments, std::uint32_t max_message) noexcept
       : memory_(memory), segments_(segments), max_message_(max_message) {}
 
-  /// Skips bytes at the start of the segments, and at the start of the memory.
+  /// Skips the first `of_segments` bytes of the segments and the first `of_memory` bytes of the memory. Call it at most
+  /// once, before the first next().
   void skip(std::uint64_t of_segments, std::uint64_t of_memory) noexcept;
   /// Makes the next operation that writes `memory` to the segments, from at most `max_gather` pieces; false at the end.
   bool next(WriteOperation& out, std::uint32_t max_gather);

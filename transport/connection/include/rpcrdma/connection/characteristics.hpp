@@ -4,8 +4,9 @@
 // (draft-dnoveck-nfsv4-rpcrdma-xcharext-01; rpcrdma/wire/v2/characteristics.hpp has the codes).
 //
 // Once version two has been agreed, each side announces its characteristics, unless ConnectionOptions::characteristics
-// forbids it. A client first waits for a reply after which it may use more than one credit. If the server has already
-// announced its characteristics, any reply will do. Version one has no characteristics.
+// forbids it. A client announces them when it receives a reply that lets it use more than one credit. A server that
+// does not know the extension could otherwise have no receive for the announcement. If the server has already announced
+// its own characteristics, the client needs only one credit. Version one has no characteristics.
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/io_context.hpp>
@@ -98,13 +99,15 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
   virtual Characteristics characteristics() const noexcept = 0;
 
   /// Asks the peer to change its characteristics. Completes with void(error_code, ChangeOutcome) when the peer has
-  /// answered; characteristics() shows a pending value once it is in effect. Before a request for a smaller Receive
-  /// Buffer Size is sent, this side limits its Sends to that size, but not to less than 4096 bytes (section 3.1).
+  /// answered. If the outcome for a value is Disposition::pending, characteristics() shows the value once it is in
+  /// effect. Before this side sends a request for a smaller Receive Buffer Size, it limits its Sends to that size, but
+  /// not to less than 4096 bytes (section 3.1).
+  ///
   /// Errors: TransportError::no_characteristics if the state is not ExchangeState::active; connection_lost; bad_reply
   /// if the peer's answer is malformed; BaseError::invalid_argument for a value out of range; BaseError::out_of_memory
   /// if too many requests wait; BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. If a request
-  /// that was sent ends with bad_reply or deadline_exceeded, it is unknown whether the peer has changed its values;
-  /// this side then sends only messages that both the old and the new values allow.
+  /// that was sent ends with bad_reply or deadline_exceeded, this side does not know whether the peer has changed its
+  /// values. It then sends only messages that both the old and the new values allow.
   template <class Token>
   auto async_request(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::request, wanted, std::forward<Token>(token));

@@ -44,16 +44,18 @@ class ConnectionEvents {
   /// The connection has ended, and its queue pair is quiesced: posted and exposed memory is not accessed any more.
   /// Runs once, as the last event, also when connecting failed.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// An RPC call. An RDMA_NOMSG is a call if it has a Position-Zero Read chunk (version one) or the direction call
-  /// (version two). `message` may be moved from; `message.header` is valid while this function runs, and its contents
-  /// may be swapped out to keep them.
+  /// An RPC call has arrived. An RDMA_NOMSG is a call if it has a Position-Zero Read chunk (version one) or the
+  /// direction call (version two). To keep the payload, this function may move `message.lease` to another object. The
+  /// header is reused for the next message. To keep its contents, this function may swap them with those of another
+  /// Header.
   virtual void on_call(Received& message) noexcept = 0;
-  /// An RPC reply, or any other RDMA_NOMSG.
+  /// An RPC reply. An RDMA_NOMSG that is not a call is reported as a reply, although its RPC message has not been read.
   virtual void on_reply(Received& message) noexcept = 0;
   /// An RDMA_ERROR, unless it answers an optional message of this side.
   virtual void on_peer_error(Received& message) noexcept = 0;
-  /// A message whose header cannot be decoded, or whose payload is neither a call nor a reply (bad_chunks). Optional
-  /// messages with bad_option or bad_direction are answered without this event.
+  /// A message whose header cannot be decoded, or whose payload is neither a call nor a reply. In the second case
+  /// `error` is bad_chunks. If the content or the direction of an optional message is invalid, the connection answers
+  /// the message itself, and this event does not occur.
   virtual void on_bad_message(wire::WireError error, Received& message) noexcept = 0;
   /// The end of a batch of completions. Send credits, receives and memory may have become free.
   virtual void on_batch_end() noexcept = 0;
@@ -81,9 +83,12 @@ struct ConnectionSetup {
   Role role = Role::client;
   ConnectionOptions options;
   std::uint32_t max_segments = 256;  ///< the most segments in a received header
-  std::uint32_t chunk_work = 256;    ///< send credits for chunks, in addition to one for each call credit
-  Log log;                           ///< the connection becomes the subject of the lines
-  /// Shared by the connections of a thread; outlives them. Null: no bound.
+  /// The number of send credits for the RDMA Reads, RDMA Writes and windows of chunks. The connection has one more send
+  /// credit for each call that this side may have outstanding.
+  std::uint32_t chunk_work = 256;
+  Log log;  ///< the connection becomes the subject of the lines
+  /// Limits the number of log lines that peers can cause. The connections of a thread share the object, which must
+  /// outlive them. Null: no limit.
   PeerLogLimits* log_limits = nullptr;
   /// Bounds the receives of all connections that share it; must outlive them. Null: no bound common to connections.
   ReceiveBudget* receive_budget = nullptr;
@@ -109,8 +114,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// VersionChoice::automatic a client offers version two by its first call, and a server learns the version from the
   /// client's messages.
   std::uint32_t version() const noexcept { return version_; }
-  /// Only VersionChoice::automatic makes this false: in a client until it decodes a message of version two or
-  /// fall_back() is called, in a server until it decodes its first message. RDMA_ERRORs do not count.
+  /// Whether the version is settled. With VersionChoice::one or two it is settled from the start. With
+  /// VersionChoice::automatic, a client settles it when it decodes a message of version two, or when fall_back() is
+  /// called. A server settles it when it decodes its first message, but changes from version one to two if a message of
+  /// version two follows. An RDMA_ERROR does not settle it.
   bool version_settled() const noexcept { return version_settled_; }
   /// To be called when the server has refused version two but supports version one. Later calls have version one.
   void fall_back() noexcept;
@@ -119,14 +126,16 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     return setup_.options.version == VersionChoice::automatic &&
            (version_settled_ ? version_ == wire::kVersion : offered_);
   }
-  /// The largest Send that may carry a call of this side, in bytes: the send threshold, or less while the version is
-  /// not settled.
+  /// The maximum size in bytes of a Send that carries a call of this side. This is the send threshold. Until the
+  /// version of the connection is settled, it is at most 1024, because the peer may support version one only.
   std::uint32_t max_call() const noexcept;
-  /// The size of the buffer in which a call or a reply begins: the send threshold before any change of characteristics.
+  /// The size in bytes of the buffer in which each call or reply of this side begins. This is the send threshold
+  /// without the effect of characteristics, whether announced or changed.
   std::uint32_t buffer_size() const noexcept { return buffer_size_; }
   /// The largest send threshold of this connection so far.
   std::uint32_t highest_send() const noexcept { return highest_send_; }
-  /// True if the peer may invalidate handles of this side, or was once allowed to: replies in transit may still do so.
+  /// True if the peer may invalidate handles of this side by Send with Invalidate. Stays true if the permission ends,
+  /// because a reply that is already in transit may still invalidate a handle.
   bool expects_invalidation() const noexcept { return expects_invalidation_; }
   /// The limits of headers that this side accepts.
   const wire::DecodeLimits& decode_limits() const noexcept { return decode_limits_; }
@@ -136,8 +145,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint64_t number() const noexcept { return info_.number; }
   /// A Log whose lines are about this connection.
   const Log& log() const noexcept { return setup_.log; }
-  /// The log for one line about a message that the peer has sent, or about a call of either side. `xid` is empty if it
-  /// is unknown.
+  /// A log for a line about a message that the peer has sent, or about a call of either side. PeerLogLimits::messages
+  /// limits the number of such lines. `xid` is empty if the XID of the message or call is unknown.
   LogAbout message_log(std::optional<std::uint32_t> xid) const noexcept {
     LogSubject subject = info_.subject();
     subject.xid = xid;
@@ -153,9 +162,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   /// Closes the connection in an orderly way; on_disconnected() follows.
   void close() noexcept;
-  /// Ends the connection immediately; on_disconnected() follows. It reports the first `why` in place of the fabric's
-  /// reason. FabricError::flushed and not_connected do not count: they are only consequences of the end. `message`, if
-  /// any, is logged unless the connection has been aborted before; `xid` is that of the call that it is about.
+  /// Ends the connection immediately; on_disconnected() follows. If abort() is called several times, on_disconnected()
+  /// gets the first `why`. FabricError::flushed and not_connected are ignored, because they are only consequences of
+  /// the end. If every `why` is ignored, on_disconnected() gets the fabric's reason. The first call of abort() logs its
+  /// `message`, if it has one. `xid` is the XID of the call to which the message refers.
   void abort(error_code why, const char* message = nullptr, std::optional<std::uint32_t> xid = {}) noexcept;
 
   // Transport characteristics, in version two.
@@ -169,10 +179,12 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t held_credits() const noexcept;
   /// False if the peer has announced that it does not accept reverse calls.
   bool peer_takes_reverse_calls() const noexcept;
-  /// True if the peer accepts reverse calls with chunks: it has announced that, or its own reverse calls show it.
+  /// True if the peer is known to accept reverse calls with chunks. Either the peer has announced this, or this side
+  /// has inferred it from a reverse call with chunks that the peer has sent.
   bool peer_takes_reverse_chunks() const noexcept;
-  /// True if offer_smaller_receives() makes sense: memory is short, the state is ExchangeState::active, this side's
-  /// receives are larger than at first and are not being raised, and no offer was made since their size last changed.
+  /// Returns whether offer_smaller_receives() may be called. The memory for receives must be short, and the state must
+  /// be ExchangeState::active. This side's receives must be larger than their first size, and must not be growing. This
+  /// side must not have made an offer since their size last changed.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first. Requires
   /// may_offer_smaller_receives().
@@ -182,9 +194,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// To be called for each version-two call of this side; `size` is the number of bytes that the call would have
   /// without chunks. The policy may then ask the peer for larger or smaller Receives.
   void note_own_call(std::uint64_t size) noexcept;
-  /// To be called for each reply of version two that is planned with the current send threshold and posted later.
-  /// plan_posted() takes the result. The peer is not asked for smaller receives until all replies that were planned
-  /// with a higher threshold have been posted.
+  /// To be called when a reply of version two has been planned for the current send threshold. When that reply has been
+  /// posted, the caller passes the result of this function to plan_posted(). This side does not ask the peer for
+  /// smaller receives while a reply that was planned for a higher threshold has not been posted yet.
   std::uint8_t plan_made() noexcept {
     ++open_plans_[plan_epoch_];
     return plan_epoch_;
@@ -207,20 +219,24 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// is no longer bound.
   Result<fabric::Window*> take_window();
   void give_window(fabric::Window* window) noexcept { windows_.give_back(*window); }
-  /// A failure of bind() does not abort the connection; a failure of invalidate() does.
+  /// Exposes `memory` to the peer through `window`. The result is the segment to send to the peer. If this function
+  /// fails, the connection stays as it is.
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
+  /// Posts the invalidation of `window`. On failure the connection is aborted, unless it has ended already.
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
 
-  /// Credits for calls and for the reads, writes and windows of chunks.
+  /// The entries of the send queue for the Sends of calls, and for the work requests of chunks: RDMA Reads, RDMA
+  /// Writes, binds and invalidations.
   SendCredits& send_queue() noexcept { return send_queue_; }
-  /// Credits that are reserved for replies: one for each call that the peer may have outstanding, and some for
-  /// RDMA_ERROR messages.
+  /// The entries of the send queue for the Sends of replies: one for each call that the peer may have outstanding, and
+  /// some for RDMA_ERROR messages.
   SendCredits& reply_queue() noexcept { return reply_queue_; }
-  /// True if send credits are in use. When they are returned, on_batch_end() runs.
+  /// True if entries of send_queue() or reply_queue() are reserved. When they are returned, on_batch_end() runs.
   bool has_work() const noexcept {
     return send_queue_.free() != send_queue_.capacity() || reply_queue_.free() != reply_queue_.capacity();
   }
-  /// Posts receives until `count` of them are posted or lent, as far as options and memory allow. Returns receives().
+  /// Adds receives until receives() is at least `count`, as far as the options and the memory allow, and posts them.
+  /// Returns receives(). This number includes the receives whose message a ReceiveLease holds.
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
   /// The number of receives for calls and replies, without receives for optional messages.
   std::uint32_t receives() const noexcept { return receives_.count() - control_receives(); }
@@ -232,8 +248,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     in_batch_ = true;
     ++progress_.completed;
   }
-  /// The numbers of work requests with a context that were posted and completed since the start. While the two numbers
-  /// differ and neither changes, the peer neither answers Reads nor accepts Writes and Sends.
+  /// The numbers of work requests of the send queue that were posted with a context since the start, and of those that
+  /// have completed. If the two numbers differ and `completed` does not grow for a long time, the peer has probably
+  /// stopped answering Reads or accepting Writes and Sends.
   struct Progress {
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
@@ -308,12 +325,14 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t highest_send_ = wire::kMinThreshold;
   bool expects_invalidation_ = false;
   std::uint8_t plan_epoch_ = 0;
-  std::array<std::uint32_t, 2> open_plans_{};  // replies planned and not yet posted, by plan_epoch_
+  // For each value of plan_epoch_: the number of replies that were planned while it had this value, and that have not
+  // been posted yet.
+  std::array<std::uint32_t, 2> open_plans_{};
   const std::uint32_t first_receive_size_;
   ReceiveBuffers receives_;
   std::unique_ptr<Control> control_;  // null with VersionChoice::one
   std::unique_ptr<fabric::QueuePair> queue_pair_;
-  Recycler<fabric::Window> windows_;  // destroyed before the queue pair
+  Recycler<fabric::Window> windows_;  // declared after queue_pair_, which must outlive its windows
   SendCredits send_queue_;
   SendCredits reply_queue_;
   wire::Header header_;  // the header of the message being received; its lists keep their capacity

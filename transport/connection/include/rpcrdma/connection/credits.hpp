@@ -27,7 +27,8 @@ class Credits {
   /// Takes the grant of a reply: an absolute number, not a difference [8166-3.3.1-d]. A grant of 0, which no responder
   /// may send [8166-3.3.1-b], counts as 1: 0 would stall the connection permanently.
   void grant(std::uint32_t value) noexcept { granted_ = std::max(value, 1u); }
-  /// A new connection has one credit until its first reply [8166-3.3.3-a] [v2-5-a].
+  /// To be called for each new connection. The requester has one credit until the first reply on this connection
+  /// [8166-3.3.3-a] [v2-5-a].
   void restart() noexcept {
     granted_ = 1;
     in_flight_ = 0;

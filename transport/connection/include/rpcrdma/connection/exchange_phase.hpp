@@ -42,9 +42,11 @@ constexpr ExchangeTransition transition(ExchangePhase phase, ExchangeEvent event
   using enum ExchangePhase;
   using enum Reaction;
   using Row = std::array<ExchangeTransition, kExchangeEvents>;
-  // [xchar-4-a] an unsupported operation is refused; [xchar-4-b] [xchar-4-c] all four operations are supported, or
-  // none. A second INIT_XCHAR is an error, as changes are announced by UPD_XCHAR. If this side's INIT_XCHAR was
-  // refused, a later INIT_XCHAR of the peer is still accepted.
+  // The table has a row for each ExchangePhase and a column for each ExchangeEvent, in the order of the enumerators.
+  // [xchar-4-a] In phase `off`, this side refuses the operations of the extension, because it does not support them.
+  // [xchar-4-b] [xchar-4-c] In all other phases, it supports all four operations.
+  // A second INIT_XCHAR of the peer is an error, because a peer announces changes by UPD_XCHAR. After the peer has
+  // refused this side's INIT_XCHAR, this side still accepts an INIT_XCHAR of the peer.
   constexpr std::array<Row, kExchangePhases> kTable{{
       // announce           init            request              response             update               refusal
       {{{drop, off}, {refuse, off}, {refuse, off}, {refuse, off}, {refuse, off}, {drop, off}}},

@@ -19,14 +19,14 @@ class InlineGrowth {
   static constexpr std::uint32_t kWindow = 64;           ///< calls that are examined together
   static constexpr std::uint32_t kEnough = kWindow / 4;  ///< calls among them that justify a larger size
   static constexpr std::uint32_t kQuiet =
-      1024;  ///< calls in a row without need of a larger size before the policy asks for the first size
-  static constexpr std::uint32_t kPause = 16384;  ///< calls after pause() before the policy asks for a larger size
+      1024;  ///< after this number of calls in a row that need no larger size, the policy asks for the first size
+  static constexpr std::uint32_t kPause = 16384;  ///< calls after pause() in which the policy asks for no larger size
 
   /// The policy asks for sizes from `least`, the first size of the peer's Receives, up to `most` bytes.
   InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}
 
-  /// To be called for each call. `size`: its size in bytes; `limit`: the largest Send at present. Returns the Receive
-  /// Buffer Size to ask for, if any.
+  /// To be called once for each call. `size` is the number of bytes that the call would have without chunks. `limit` is
+  /// the size of the largest Send at present. Returns the Receive Buffer Size to request from the peer now, if any.
   std::optional<std::uint32_t> on_call(std::uint64_t size, std::uint32_t limit) noexcept {
     if (pause_ != 0) --pause_;
     const bool needs_more = size > least_ && size <= most_;
@@ -46,7 +46,8 @@ class InlineGrowth {
   }
   /// The size to ask for when no call needs a larger one.
   std::uint32_t least() const noexcept { return least_; }
-  /// To be called when a request for a size has failed or been rejected, and when the peer wants a smaller size.
+  /// Makes on_call() request no larger size for a while (kPause). To be called when the peer has rejected a requested
+  /// size, when a request has failed, and when the peer wants a smaller size.
   void pause() noexcept { pause_ = kPause; }
 
  private:

@@ -14,9 +14,11 @@ namespace rpcrdma::transport {
 
 /// The versions of RPC-over-RDMA that one side uses. Version two is the profile xcharext-01 (rpcrdma/wire/header.hpp).
 enum class VersionChoice : std::uint8_t {
-  one,        ///< version one only
-  two,        ///< version two only
-  automatic,  ///< a client offers version two and falls back; a server answers each call in the call's version
+  one,  ///< version one only
+  two,  ///< version two only
+  /// Both versions. A client offers version two, and uses version one if the server does not support version two. A
+  /// server answers each call in the version of the call.
+  automatic,
 };
 
 /// The values of the option --rdma-version: "1", "2", "auto".
@@ -34,13 +36,15 @@ struct CharacteristicOptions {
   std::uint32_t max_receive_size = 65536;
   /// Largest Send of this side if the peer announces larger Receives; no effect below `send_size`.
   std::uint32_t max_send_size = 65536;
-  /// Ask the peer for larger Receives when many calls are too long for the present ones, and for Receives of the first
-  /// size when no call needs larger ones (connection/inline_growth.hpp).
+  /// True: this side asks the peer for larger Receives when many calls of this side are too long for the present ones.
+  /// When none of its recent calls needs larger Receives, it asks for Receives of the first size again
+  /// (connection/inline_growth.hpp).
   bool adaptive = true;
   /// A request that is not answered within this time ends with BaseError::deadline_exceeded.
   std::chrono::milliseconds request_timeout{10000};
-  /// With `adaptive`: a client that makes no call for once to twice this time asks the server for Receives of the first
-  /// size if the present ones are larger.
+  /// The interval at which an `adaptive` client checks whether it is idle. If the client has made no call in the last
+  /// interval, and the server's Receives are larger than their first size, the client asks for Receives of the first
+  /// size again. It therefore asks when it has been idle for one to two intervals.
   std::chrono::milliseconds idle_shrink{30000};
 };
 
@@ -57,8 +61,10 @@ struct ConnectionOptions {
   std::uint32_t receive_size = 4096;  ///< size of a Receive in bytes, with the limits of `send_size`
   /// Send and use RFC 8797 private data. If false, version one has thresholds of 1024 and no remote invalidation.
   bool private_data = true;
-  /// Use Send with Invalidate, if the fabric and the peer can (RFC 8797 section 4.1). If false, a reply that arrives
-  /// after its call has timed out does not end the connection, and each exposed window is invalidated by this side.
+  /// Use Send with Invalidate, if the fabric and the peer can (RFC 8797 section 4.1). A reply can then invalidate a
+  /// window of its call. Such a reply ends the connection if its call has timed out; without
+  /// Capabilities::late_invalidation, the timeout of a call with windows ends it. If false, this side invalidates each
+  /// of its windows itself, and a late reply does not end the connection.
   bool remote_invalidation = true;
   VersionChoice version = VersionChoice::one;  ///< versions of RPC-over-RDMA to use
   CharacteristicOptions characteristics{};     ///< used in version two only

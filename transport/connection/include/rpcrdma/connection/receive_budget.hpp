@@ -11,14 +11,16 @@ class ReceiveBudget {
  public:
   explicit ReceiveBudget(std::size_t capacity) noexcept : capacity_(capacity) {}
 
-  /// The number of bytes that a connection may take in addition to the `held` bytes that it already has. In total it
-  /// may have a quarter of the bytes that the other connections do not use: the rest remains for further connections.
+  /// The number of bytes that a connection may take in addition to the `held` bytes that it already has. The total,
+  /// with `held`, is a quarter of the bytes that the other connections do not use. The other three quarters remain for
+  /// connections that are made later.
   std::size_t offer(std::size_t held) const noexcept {
     const std::size_t others = used_ - held;
     const std::size_t most = others < capacity_ ? (capacity_ - others) / 4 : 0;
     return most > held ? most - held : 0;
   }
-  /// `octets` may exceed the offer, because each connection needs its first receives.
+  /// Adds `octets` to the bytes in use. They may exceed what offer() returns, because a connection gets its first
+  /// receives even when the budget is used up.
   void take(std::size_t octets) noexcept { used_ += octets; }
   void give_back(std::size_t octets) noexcept { used_ -= octets; }
   /// True if more than half is in use. Receives that have grown should then shrink again.

@@ -21,7 +21,8 @@ struct ReceiveBlock {
 /// size, each buffer is therefore replaced when it is about to be posted again.
 class ReceiveBuffers {
  public:
-  /// Buffers of `size` bytes from `pool`, counted in `budget`, which may be null.
+  /// Starts without buffers. add() makes buffers of `size` bytes from memory of `pool`. `budget` counts this memory,
+  /// and may be null.
   ReceiveBuffers(memory::Pool& pool, ReceiveBudget* budget, std::uint32_t size) noexcept
       : pool_(pool), budget_(budget), size_(size) {}
   ~ReceiveBuffers();
@@ -39,8 +40,9 @@ class ReceiveBuffers {
   /// The number of buffers that are smaller than size(), posted or lent.
   std::uint32_t smaller() const noexcept { return smaller_; }
 
-  /// Adds `more` buffers; with `within_budget`, at most as many as the budget offers. When the pool is exhausted,
-  /// adds nothing and returns false.
+  /// Adds `more` buffers. If `within_budget` is true and there is a budget, adds only as many of them as fit into the
+  /// memory that the budget offers, perhaps none. Returns false, and adds no buffer, if the pool cannot supply the
+  /// memory.
   bool add(Connection& owner, std::uint32_t more, bool within_budget);
   /// Whether all buffers, with `size` bytes each, would fit the budget or, if there is none, a fixed part of the pool.
   bool has_room(std::uint32_t size) const noexcept;
@@ -48,8 +50,8 @@ class ReceiveBuffers {
   bool budget_short() const noexcept { return budget_ != nullptr && budget_->is_short(); }
   /// Changes size().
   void set_size(std::uint32_t size) noexcept;
-  /// Gives `slot`, which is not posted, a buffer of size(). If memory is short, the slot keeps its old buffer. Returns
-  /// false if that buffer is smaller than size().
+  /// Replaces the buffer of `slot`, which must not be posted, by a buffer of size() bytes. If memory is short, the slot
+  /// keeps its old buffer. Returns true if the buffer of the slot now has at least size() bytes.
   bool replace(ReceiveSlot& slot);
 
  private:

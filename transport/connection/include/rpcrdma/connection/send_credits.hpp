@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Entries of a send queue. The work requests of a call or reply need reserved entries, so that the queue never
-// overflows. A requester reserves all entries of a call before it sends the call. A responder waits for entries while
-// it posts RDMA Reads and Writes. Used on one thread.
+// Counts the free entries of the send queue of a queue pair. Before a work request of a call or a reply is posted, an
+// entry is reserved for it, so that the send queue does not overflow. A requester reserves all entries of a call before
+// it sends the call. A responder may wait for an entry before each RDMA Read or Write. Used on one thread.
 #include <boost/intrusive/slist.hpp>
 #include <cstdint>
 #include <utility>
@@ -11,7 +11,8 @@ namespace rpcrdma::transport {
 
 class SendCredits;
 
-/// Reserved entries. Move-only; the destructor returns the remaining entries. Must not outlive its SendCredits.
+/// The send queue entries that a SendCredits object has reserved for one owner. The destructor returns the entries that
+/// the owner has not returned before. Move-only. Must not outlive the SendCredits object.
 class SendUnits {
  public:
   SendUnits() noexcept = default;
@@ -50,10 +51,10 @@ class SendUnits {
   std::uint32_t count_ = 0;
 };
 
-/// Waits for entries; waiters are served in order of arrival.
+/// A waiter for entries of a send queue. SendCredits serves its waiters in the order in which wait() has queued them.
 class UnitWaiter : public boost::intrusive::slist_base_hook<> {
  public:
-  /// `units` are the entries that have been reserved. Called by SendCredits::serve().
+  /// Called by SendCredits::serve() when it has reserved the entries for this waiter. `units` holds these entries.
   virtual void on_units(SendUnits units) noexcept = 0;
 
  protected:
@@ -82,8 +83,9 @@ class SendCredits {
     used_ += count;
     return SendUnits(*this, count);
   }
-  /// Queues `waiter` for `count` entries, but at most the capacity; serve() grants them once that many are free. After
-  /// drop_waiters() the waiter receives none.
+  /// Adds `waiter` to the end of the queue of waiters. The waiter asks for `count` entries, or for capacity() entries
+  /// if `count` is larger. serve() grants the entries when that many are free and no earlier waiter is left. After
+  /// drop_waiters(), this function does nothing.
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
     if (dropped_) return;
     ++waits_;

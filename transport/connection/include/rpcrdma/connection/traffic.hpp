@@ -6,8 +6,9 @@
 
 namespace rpcrdma::transport {
 
-/// The counters of one side of a connection since the connection was made, in both directions of RPC-over-RDMA. The
-/// counters of several connections may be added. Written and read on the thread of the connection.
+/// What one side of a connection has counted since the connection was made. The counters include forward and reverse
+/// calls (RFC 8167): a side counts the calls that it sends and the calls that it receives. operator+= adds up the
+/// counters of several connections. The counters of a connection are written and read on its thread.
 struct Traffic {
   // Work requests of this side and their bytes. The peer's RDMA Reads and Writes are not counted: they complete no work
   // request of this side.

@@ -4,7 +4,8 @@
 
 namespace rpcrdma::transport {
 
-/// A work context that is a member of its owner; the completion calls a member function of the owner.
+/// A work context that passes its completion to the member function `Function` of `owner`. The context is itself a
+/// member of `owner`.
 template <class Owner, void (Owner::*Function)(const fabric::Completion&) noexcept>
 class MemberWork final : public fabric::WorkContext {
  public:

@@ -14,7 +14,7 @@ class RPCRDMA_EXPORT Arrival {
   /// the previous one ended; after the first Write that begins elsewhere, the number stays the same. Valid from one
   /// bind until the next.
   virtual std::uint32_t arrived() const noexcept = 0;
-  /// True if a Write did not begin where the previous one ended.
+  /// True once a Write has not begun directly after the bytes that arrived() counts. arrived() then no longer grows.
   virtual bool out_of_order() const noexcept = 0;
 
  protected:

@@ -2,17 +2,19 @@
 #pragma once
 // Runs the callbacks of one queue pair. Each queue pair of every provider has a CompletionDispatcher.
 //
-// Operation. The provider adds completions, and the start and the end of the connection, as they occur. run() delivers
-// them: on_established first, then completions in order, each batch closed by on_batch_end, and on_disconnected last.
-// The provider calls run() from its own handlers on the io_context, or has wake() post it. It never calls run() within
-// a call of the user.
+// Operation. The provider adds completions, and the start and the end of the connection, as they occur. run() calls the
+// user's callbacks for them: on_established() first, then those of the completions in the order of addition, and
+// on_disconnected() last. After each batch of completions, run() calls on_batch_end(). The provider calls run() from
+// its own handlers on the io_context, or lets wake() post it. The provider does not call run() while the user is in a
+// call of the provider. Before the callback of a work request runs, the slots of the work request are free again, so
+// that the callback can post.
 //
-// Ownership. Contexts and events belong to the user. A callback may quiesce the queue pair, but not destroy it; the
-// object that owns the dispatcher therefore outlives run(). Before the callback of a work request runs,
-// the slots of the work request are free again, so that the callback can post.
+// Ownership. WorkContext and QueuePairEvents objects belong to the user. A callback may quiesce the queue pair, but
+// must not destroy it, because run() continues after the callback.
 //
-// Error handling. The dispatcher cannot fail; each completion or end carries a status. The ring grows up to the bound
-// given to reserve() and does not shrink: in the steady state nothing allocates.
+// Error handling. The functions of the dispatcher report no errors: each completion and the end of the connection carry
+// a status of their own. The ring of completions grows up to the bound given to reserve() and does not shrink, so that
+// in the steady state nothing allocates.
 #include <memory>
 #include <optional>
 
@@ -27,7 +29,8 @@ class CompletionDispatcher {
   /// The provider that the dispatcher calls back.
   class Owner {
    public:
-    /// Called after the callbacks of a run() that wake() posted: does what the provider must do next, such as transmit.
+    /// The dispatcher calls this function after each run() that wake() has posted, unless quiesce() has been called.
+    /// The provider then does the work that the callbacks have made necessary, such as transmitting.
     virtual void on_dispatched() noexcept = 0;
 
    protected:
@@ -43,9 +46,10 @@ class CompletionDispatcher {
   CompletionDispatcher(const CompletionDispatcher&) = delete;
   CompletionDispatcher& operator=(const CompletionDispatcher&) = delete;
 
-  /// Sets the maximum number of completions that may wait at a time. Call it once, before the first add().
+  /// Sets the maximum number of completions that may wait for run() at a time. Call it once, before the first add().
   void reserve(std::size_t completions) { ready_.reserve(completions); }
-  /// run() will call `context` with `completion`. Directly before the call it subtracts `count` from `*slots`.
+  /// Adds a completion: a later run() calls `context` with `completion`. `slots`, if not null, points to the provider's
+  /// number of slots in use. run() subtracts `count` from this number directly before the call.
   void add(WorkContext& context, const Completion& completion, std::uint32_t* slots = nullptr,
            std::uint32_t count = 1) noexcept;
   /// Makes run() call on_established(info). `info` must stay valid until then.

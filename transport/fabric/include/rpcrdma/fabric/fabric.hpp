@@ -43,23 +43,23 @@ namespace rpcrdma::fabric {
 /// [8166-5-a] iWARP and rdma_cm both name an endpoint by IP address and port.
 using Endpoint = boost::asio::ip::tcp::endpoint;
 
-/// The features and limits of a provider. Query them; assume none.
+/// The features and limits of a fabric. They differ between providers and devices, so the user must query them.
 struct Capabilities {
   std::string_view name;             ///< "iwarp", "verbs", "loopback"
   std::uint32_t max_gather = 0;      ///< the most buffers in one Send or Write
   std::uint32_t max_read_depth = 0;  ///< the largest IRD and ORD
   std::uint32_t max_message = 0;     ///< the most bytes of one Send, Write or Read
-  /// True: an exposure is a window, which the peer may invalidate by Send with Invalidate. The R flag of RFC 8797 may
-  /// then be set.
+  /// True: the peer may invalidate a window by Send with Invalidate. A user of the fabric may then set the R flag of
+  /// RFC 8797.
   bool remote_invalidation = false;
   /// True: a peer can access exactly the range of a window. False (rxe and others): it can access the whole memory
   /// region around the window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
-  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False: a window that the
-  /// peer may still invalidate must not be invalidated locally. False for verbs with memory windows, because rxe's
-  /// kernel module would crash.
+  /// True: this side may invalidate a window although the peer may be invalidating it at the same time. At worst the
+  /// connection ends. False: this side must not invalidate a window that the peer may still invalidate. It is false for
+  /// verbs with memory windows, because the kernel module of rxe would crash.
   bool late_invalidation = true;
-  /// True: registering memory for one transfer costs less than copying it.
+  /// True: registering memory for a single transfer costs less than copying the data to registered memory.
   bool cheap_registration = false;
   /// True: the provider reports the peer's RDMA Reads and Writes (QueuePairOptions::access).
   bool reports_access = false;
@@ -78,8 +78,8 @@ struct Counters {
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
-  /// The number of times that a lost device was opened again. The keys of older BufferRefs are then invalid for sending
-  /// and receiving; bind() still accepts them.
+  /// The number of times that the fabric has opened its device again after a loss. Each time, the keys in existing
+  /// BufferRefs become invalid for Sends, Writes and receives. bind() still accepts these BufferRefs.
   std::uint64_t reopened = 0;
   // iWARP in userspace only:
   std::uint64_t frames_sent = 0;      ///< FPDUs
@@ -145,13 +145,15 @@ struct Completion {
   std::optional<std::uint32_t> invalidated;
 };
 
-/// Exposes a range of registered memory to the peer of one queue pair. A queue pair makes its windows; the user
-/// destroys them before the queue pair. States: idle -> bound -> (invalidated by either side) -> idle.
+/// Exposes a range of registered memory to the peer of one queue pair. QueuePair::make_window() makes a window. The
+/// user destroys the window before the queue pair. A window is idle until QueuePair::bind() binds it to a range. It
+/// becomes idle again after this side or the peer has invalidated it.
 class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
-  /// True while the range is exposed or a frame in transit still names it. Do not reuse the memory while this is true,
-  /// nor before an invalidate() of the window has completed: this may be false earlier.
+  /// Returns true while the range is exposed or a frame in transit still names it. The user must not reuse the memory
+  /// while the result is true. After a call of QueuePair::invalidate() for the window, the user must also await the
+  /// completion of the invalidation, because bound() may return false before it.
   virtual bool bound() const noexcept = 0;
   /// The segment to advertise to the peer. Valid from one bind until the next.
   virtual Segment segment() const noexcept = 0;
@@ -165,7 +167,9 @@ struct SendOptions {
 
 /// The read depths that a peer states during connection set-up (RFC 6581 section 9.1).
 struct ReadDepths {
-  static constexpr std::uint32_t kLeftToUsers = 0x3fff;  ///< not negotiated: left to the upper layers
+  /// A peer states this value if it does not negotiate a depth during connection set-up. The upper layers must then
+  /// agree on the depth.
+  static constexpr std::uint32_t kLeftToUsers = 0x3fff;
   std::uint32_t inbound = 0;   ///< IRD: Reads of the other side that the peer can serve at a time
   std::uint32_t outbound = 0;  ///< ORD: Reads of its own that the peer wants outstanding at a time
   friend bool operator==(const ReadDepths&, const ReadDepths&) = default;
@@ -194,7 +198,8 @@ struct ConnectionInfo {
   }
 };
 
-/// Events of a queue pair as a whole. Belongs to the user of the queue pair, and must outlive the queue pair.
+/// Callbacks for the events of a queue pair other than the completion of a work request. The object belongs to the user
+/// of the queue pair, and must outlive the queue pair.
 class RPCRDMA_EXPORT QueuePairEvents {
  public:
   /// Both sides are connected: the send queue accepts work from here on.
@@ -242,8 +247,9 @@ struct QueuePairOptions {
       nullptr;  ///< called if Capabilities::reports_access; must outlive the queue pair; null: no calls
 };
 
-/// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion. Its buffers
-/// belong to the poster again when a later operation of the same queue completes.
+/// One reliable connection. A work request that is posted with a null WorkContext is unsignalled and reports no
+/// completion. Its buffers belong to the poster again when a later work request of the same queue (send or receive)
+/// completes.
 class RPCRDMA_EXPORT QueuePair {
  public:
   virtual ~QueuePair() = default;
@@ -261,11 +267,12 @@ class RPCRDMA_EXPORT QueuePair {
   /// the provider cannot register the sink at present. Then nothing is posted, and the connection stays.
   virtual error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) = 0;
 
-  /// The window belongs to the caller and is destroyed before the queue pair.
+  /// Makes an idle window. The caller owns the window, and must destroy it before the queue pair.
   virtual Result<std::unique_ptr<Window>> make_window() = 0;
-  /// Exposes `memory` (within one region) through an idle window, under a fresh handle. The exposure takes effect
-  /// before any Send posted after this call. Takes at most one slot of the send queue. If the key of `memory` is that
-  /// of an earlier fabric, whose device was lost, the provider finds the region by address.
+  /// Exposes `memory` to the peer through `window`, which must be idle, under a fresh handle. `memory` must lie within
+  /// one registered region. Its local key may be that of an earlier fabric whose device was lost: the provider then
+  /// finds the region by address. The exposure takes effect before any Send that is posted after this call. The call
+  /// takes at most one slot of the send queue.
   virtual Result<Segment> bind(Window& window, BufferRef memory, Access access) = 0;
   /// Ends an exposure. Completes when no frame in transit names the range: from then on neither the peer nor the
   /// provider accesses it. Also valid for a window that the peer has already invalidated.
@@ -313,7 +320,7 @@ class RPCRDMA_EXPORT Listener {
   virtual std::uint64_t failed_handshakes() const noexcept { return 0; }
 };
 
-/// One provider, on one io_context.
+/// Makes connections and registers memory with one provider. Its handlers run on one io_context.
 class RPCRDMA_EXPORT Fabric {
  public:
   /// Handles a peer's request for a connection.
@@ -326,11 +333,12 @@ class RPCRDMA_EXPORT Fabric {
   virtual const Capabilities& capabilities() const noexcept = 0;
   /// The totals so far. Called on the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
-  /// `handler` runs once, when the fabric has ended because its device is lost. By then every connection has ended with
-  /// FabricError::device_lost, but its callbacks may run later. From then on no request arrives, and every operation on
-  /// the fabric fails with device_lost. The owner then destroys listeners, regions and the fabric. The handler may
-  /// destroy them, because the fabric does nothing after the handler; this releases the device at once. Queue pairs and
-  /// windows may outlive the fabric. A fabric without a device (iwarp) never ends.
+  /// Sets the handler that runs once if the fabric loses its device. Before `handler` runs, the fabric ends every
+  /// connection with FabricError::device_lost, but the callbacks of a connection may run later. After the loss, no
+  /// request arrives, and every operation on the fabric fails with device_lost. The owner then destroys the listeners,
+  /// the memory regions and the fabric. The fabric does nothing after `handler`. Therefore `handler` itself may destroy
+  /// these objects, which releases the device at once. Queue pairs and windows may outlive the fabric. A fabric without
+  /// a device (iwarp) never runs `handler`.
   virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
   /// Registers `memory`, which belongs to the caller and must outlive the result. Fails with FabricError::locked_memory
@@ -345,8 +353,8 @@ class RPCRDMA_EXPORT Fabric {
   /// on_established or on_disconnected follows.
   virtual void start(QueuePair& queue_pair) = 0;
 
-  /// `handler` runs on this fabric's thread for each request whose handshake data has arrived. Port 0 chooses a free
-  /// port.
+  /// Accepts connection requests at the address `local`. The port 0 stands for any free port. `handler` runs on this
+  /// fabric's thread for each request, once the peer's handshake data has arrived.
   virtual Result<std::unique_ptr<Listener>> listen(const Endpoint& local, RequestHandler handler) = 0;
   /// Makes the queue pair that will accept `request` on this fabric, whose thread may differ from the listener's. Call
   /// it on this fabric's thread. Post receives, then call start().

@@ -14,22 +14,25 @@ namespace rpcrdma::fabric {
 /// How a lost fabric is opened again.
 struct LastingOptions {
   std::string name = "the device";  ///< the name of the device in log lines, such as "rxe0 at 192.0.2.7"
-  /// Wait between attempts to open the fabric again, and to listen again: doubles from the first value to the last,
-  /// with jitter.
+  /// The bound of the first pause between attempts to open the fabric again or to listen again. The bound doubles with
+  /// each pause, up to `last_pause`. Each pause has a random length between half the bound and the bound.
   std::chrono::milliseconds first_pause{250};
-  std::chrono::milliseconds last_pause{4000};  ///< the longest wait
+  std::chrono::milliseconds last_pause{4000};  ///< the longest pause
 };
 
-/// A fabric that does not end. When `first` ends, its connections end with FabricError::device_lost. `first` is then
-/// destroyed at once, with all registrations and listeners, so that the device can be removed. `open` runs on the
-/// fabric's thread, at growing intervals and whenever the user connects, accepts or listens; it must not block. The
-/// attempts end when `open` returns a fabric of the same capabilities (lockable_memory may differ) and all memory can
-/// be registered with it. The listeners then listen at the same addresses again.
+/// Returns a fabric that outlives its device. It passes operations to `first` until the device of `first` is lost. The
+/// connections of `first` then end with FabricError::device_lost. The returned fabric destroys `first` at once, with
+/// all registrations and listeners, so that the kernel can remove the device.
 ///
-/// While there is no device, connecting, accepting and listening fail with FabricError::device_lost, and new
-/// registrations take effect with the next device. A timer keeps the io_context from running out of work. The next
-/// device gives memory new keys: MemoryRegion::buffer() returns the present key, and a change of Counters::reopened
-/// shows that older keys are invalid.
+/// The returned fabric then calls `open` to get a replacement for `first`: at growing intervals, and whenever the user
+/// connects, accepts or listens. `open` runs on the fabric's thread and must not block. The replacement is accepted if
+/// it has the capabilities of `first` (only lockable_memory may differ) and can register all memory that the user has
+/// registered. The user's listeners then listen at the same addresses again.
+///
+/// Until a replacement is accepted, connecting, accepting and listening fail with FabricError::device_lost.
+/// Registrations succeed, and take effect when a replacement is accepted. A timer keeps the io_context from running out
+/// of work. The replacement gives memory new keys. MemoryRegion::buffer() returns the present key. A change of
+/// Counters::reopened shows that older keys are invalid.
 std::unique_ptr<Fabric> make_lasting(std::unique_ptr<Fabric> first,
                                      UniqueFunction<Result<std::unique_ptr<Fabric>>()> open, LastingOptions options,
                                      Log log);

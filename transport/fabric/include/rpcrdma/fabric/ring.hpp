@@ -30,7 +30,8 @@ class Ring {
 
   T& operator[](std::uint64_t number) noexcept { return slots_[number & mask_]; }
   T& front() noexcept { return (*this)[head_]; }
-  /// Appends a slot with the contents of its last use. Requires !full().
+  /// Appends an element and returns its slot. The slot is not reset, so it may still hold the value of an earlier
+  /// element. Requires !full().
   T& push() noexcept {
     if (size() > mask_) grow();
     return (*this)[tail_++];

@@ -11,8 +11,8 @@ namespace rpcrdma::fabric {
 class RPCRDMA_EXPORT Tap {
  public:
   virtual ~Tap() = default;
-  /// Returns a fabric that owns `fabric`, and passes all calls to it and all callbacks from it. The result may outlive
-  /// the tap. May be called on any thread.
+  /// Returns a fabric that owns `fabric`. The result passes the calls of its user to `fabric`, and the callbacks of
+  /// `fabric` to its user. The result may outlive the tap. May be called on any thread.
   virtual std::unique_ptr<Fabric> wrap(std::unique_ptr<Fabric> fabric) = 0;
 };
 

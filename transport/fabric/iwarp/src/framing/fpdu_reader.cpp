@@ -14,7 +14,8 @@ constexpr std::size_t kScratch = 65536;
 /// After this many small frames in a row, the reader no longer expects a large frame. Between two large frames, a peer
 /// usually sends no more small frames than calls are in progress: at most 32 with the default credits.
 constexpr std::size_t kGuarded = 32;
-/// The bytes of a frame that are read first: its length and the shortest header.
+/// While a large frame is expected, a read takes at most this many bytes of the next frame: the length field and the
+/// shortest DDP header, that of a tagged segment.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
 
 }  // namespace
@@ -37,13 +38,15 @@ FpduReader::Plan FpduReader::plan() noexcept {
 /// Whether reads stop where a large payload may begin: true if one is expected and the stream has no markers.
 bool FpduReader::on_guard() const noexcept { return smalls_ < kGuarded && !markers_; }
 
-/// The number of bytes, at least one, that can be read before the next large payload may begin.
+/// Returns how many bytes, at least 1, a read may put into the scratch buffer so that it puts no byte of the next large
+/// payload there.
 std::size_t FpduReader::until_large() const noexcept {
   switch (state_) {
     case State::header:
       if (collected_ < kFirst) return kFirst - collected_;
-      // An untagged frame. If it is small: up to its end and the first bytes of the next header. If it is large: up to
-      // the end of its header.
+      // The frame is untagged, because a tagged header would be complete after kFirst bytes. A small frame is read to
+      // its end, with the first kFirst bytes of the next frame. A large frame is read to the end of its header, where
+      // its payload begins.
       return (ulpdu_length_ < kLargePayload ? fpdu_size(ulpdu_length_) + kFirst
                                             : kFpduLengthSize + kUntaggedHeaderSize) -
              collected_;
@@ -52,7 +55,8 @@ std::size_t FpduReader::until_large() const noexcept {
   }
 }
 
-/// Notes whether the current frame is large, and counts the small frames since the last large one up to kGuarded.
+/// Called when the header of a frame has arrived. Sets large_ for this frame. smalls_ counts the small frames since the
+/// last large one, but not beyond kGuarded. A large frame resets smalls_ and scratch_size_.
 void FpduReader::note_header() noexcept {
   large_ = remaining_ >= kLargePayload;
   if (!large_) {
@@ -94,7 +98,9 @@ std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
   if (collected_ >= wanted) return 0;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
   std::memcpy(header_.data() + collected_, octets.data(), n);
-  if (crc_on_) crc_.add(octets.first(n));  // at once: the CRC also covers a marker that may follow
+  // Adds the bytes to the CRC now and not when the header is complete. The CRC covers the bytes in the order of the
+  // stream, and a marker may come between these bytes and the rest of the header.
+  if (crc_on_) crc_.add(octets.first(n));
   collected_ += n;
   return n;
 }
@@ -119,7 +125,8 @@ void FpduReader::take_header(Octets& octets) noexcept {
   note_header();
   state_ = remaining_ == 0 ? State::trailer : State::payload;
   collected_ = 0;
-  // [5044-3-f] [5044-6-b] places the payload as it arrives; on_segment_end() delivers the segment
+  // [5044-3-f] [5044-6-b] The payload is written to target_ as it arrives. The sink delivers the segment only when
+  // on_segment_end() is called, which is after the end of the FPDU.
   target_ = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));
 }
 

@@ -17,12 +17,14 @@ namespace rpcrdma::fabric::iwarp {
 /// Receives the segments of an incoming stream.
 class SegmentSink {
  public:
-  /// The header of a segment with `payload` bytes of payload has arrived. Returns the memory for the payload; null
-  /// drops it. The memory must stay valid until on_segment_end() or until the reader is stopped.
+  /// Called when the header of a segment with `payload` bytes of payload has arrived. Returns the memory into which the
+  /// reader puts the payload, or null if the reader is to drop the payload. The memory must stay valid until
+  /// on_segment_end() or on_framing_error() is called, or until the reader is stopped.
   virtual std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept = 0;
   /// The segment is complete and, with CRCs, its CRC is correct.
   virtual void on_segment_end() noexcept = 0;
-  /// The stream cannot be read any further.
+  /// A frame has a wrong CRC, marker or length. The reader drops the rest of the stream and makes no further call.
+  /// `error` is the code for the Terminate message.
   virtual void on_framing_error(const TerminateCode& error) noexcept = 0;
 
  protected:
@@ -32,13 +34,16 @@ class SegmentSink {
 /// The receiving half of MPA: finds the frames in a TCP stream (RFC 5044 section 5.1), and has large payloads read
 /// from the socket directly into their target.
 ///
-/// Operation. plan() returns the buffers for the next read of the socket; filled() takes the number of bytes read.
-/// During a payload the plan starts with the rest of its target. All other bytes go to a scratch buffer, which is
-/// consumed at once and never holds anything between two reads. A large payload that is read into the scratch buffer
-/// must be copied. Therefore, from a large frame until kGuarded small frames have followed, a read covers no more than
-/// the rest of the current frame and the next header: a small frame may then take two reads. After that, one read may
-/// take many small frames. If this side requested markers, all bytes go to the scratch buffer. The CRC is computed over
-/// the bytes in place: placement precedes the check, delivery follows it.
+/// Operation. plan() returns the buffers for the next read of the socket, and filled() takes the number of bytes read.
+/// While a payload arrives, the first buffer of the plan is the rest of the target of this payload. All other bytes are
+/// read into a scratch buffer. filled() consumes the whole content of the scratch buffer, which is therefore empty
+/// between two reads. If this side requested markers, all bytes are read into the scratch buffer. The CRC is computed
+/// where the bytes lie. A payload is therefore placed before its CRC is checked, and delivered after the check.
+///
+/// Size of a read. A payload that is read into the scratch buffer must be copied to its target, which is slow for a
+/// large payload. Therefore the reader expects another large frame until kGuarded small frames have followed the last
+/// large one. While it expects a large frame, a read covers at most the rest of the current frame and the first bytes
+/// of the next one, so that a small frame may take two reads. Otherwise one read may take many small frames.
 ///
 /// Errors. After on_framing_error() or stop() all bytes are dropped.
 class FpduReader {
@@ -55,8 +60,10 @@ class FpduReader {
 
   /// Whether the stream is at a frame boundary, where it may end.
   bool between_frames() const noexcept { return state_ == State::header && collected_ == 0; }
-  /// The header, as received, and the ULPDU length of the current or last segment.
+  /// The DDP header, as it was received, of the segment that is being received or, between two segments, of the last
+  /// one.
   Octets raw_header() const noexcept;
+  /// The ULPDU length of the segment whose header raw_header() returns.
   std::uint16_t ulpdu_length() const noexcept { return ulpdu_length_; }
   /// Bytes of large payloads that were copied from the scratch buffer since the last take_copied().
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
@@ -98,11 +105,15 @@ class FpduReader {
   Marker marker_{};
   std::size_t marker_collected_ = 0;
 
-  bool large_ = false;      // the current segment has a large payload
-  std::size_t smalls_ = 0;  // small frames since the last large one, at most kGuarded
+  // A frame is large if its payload has at least kLargePayload bytes. smalls_ is the number of small frames since the
+  // last large frame, counted only up to kGuarded. large_ tells whether the current frame is large.
+  bool large_ = false;
+  std::size_t smalls_ = 0;
 
   std::unique_ptr<std::byte[]> scratch_;
-  std::size_t scratch_size_ = 0;  // bytes of scratch_ that a plan offers unless on_guard()
+  // The number of bytes that plan() lets a read put into scratch_ while on_guard() is false. Doubles, up to the size of
+  // scratch_, when a read uses all of them. Returns to the minimum when a large frame arrives.
+  std::size_t scratch_size_ = 0;
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -59,7 +59,8 @@ void FpduWriter::end() noexcept {
   ++frames_;
 }
 
-/// Copies `octets` into the stream. If `covered`, the CRC covers these bytes, and the markers that are due are added.
+/// Copies `octets` into the stream. `covered` states whether the CRC covers these bytes, which holds for all but the
+/// CRC field. Before and between covered bytes, this function inserts the markers that are due.
 /// [5044-4.3-a] [5044-4.3-i] markers only if the peer requested them
 void FpduWriter::emit(Octets octets, bool covered) noexcept {
   while (!octets.empty()) {

@@ -14,10 +14,12 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The sending half of MPA: gathers many frames into one list of buffers for one system call. Payloads are
-/// referenced, not copied, unless the peer requested markers.
+/// The sending half of MPA. Makes FPDUs, here called frames, and collects them in a batch: a list of buffers that the
+/// caller passes to one system call. The list refers to the payloads in the caller's memory. If the peer requested
+/// markers, the payloads are copied instead.
 ///
-/// Ownership. Payload memory must stay valid until the batch is written, or until cut() or drain().
+/// Ownership. The memory of the payloads must stay valid until the whole batch is written, or until cut() or drain()
+/// has emptied the batch.
 class FpduWriter {
  public:
   /// The maximum number of buffers in the payload of one frame.
@@ -25,13 +27,15 @@ class FpduWriter {
   /// The maximum number of frames in one batch.
   static constexpr std::size_t kMaxFrames = 64;
 
-  /// To be called before the first frame. `markers`: the peer requested markers.
+  /// Prepares this object for the frames of a connection. To be called before the first frame. `crc` is true if CRCs
+  /// are in use, and `markers` is true if the peer requested markers.
   void start(bool crc, bool markers);
   /// Whether another frame may join the batch.
   bool has_room() const noexcept;
 
   // A frame takes one call of begin(), at most kMaxGather calls of payload(), and one call of end().
-  /// `extra`: bytes between the header and the payload, which are copied (at most 64).
+  /// Begins a frame. `payload` is the number of bytes that the calls of payload() will add. `extra` holds at most 64
+  /// bytes, which begin() copies to the place between the header and the payload.
   void begin(const DdpHeader& header, Octets extra, std::size_t payload) noexcept;
   void payload(Octets octets) noexcept;
   void end() noexcept;
@@ -56,7 +60,9 @@ class FpduWriter {
  private:
   static constexpr std::size_t kMaxVectors = 512;
   static constexpr std::size_t kMaxOctets = 256u << 10;
-  static constexpr std::size_t kGlue = 128;  // at least the bytes of header, `extra`, pad and CRC of one frame
+  // An upper bound, in bytes, for the parts of one frame that are copied to glue_ if markers are not in use: the length
+  // field, the header, `extra`, the pad and the CRC.
+  static constexpr std::size_t kGlue = 128;
 
   void emit(Octets octets, bool covered) noexcept;
   void emit_marker() noexcept;

@@ -5,7 +5,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Adds a Terminate to `writer`. It is the only message of its queue (RFC 5040 section 5.4).
+/// Adds a Terminate to `writer`. A Terminate has the first MSN, because it is the only message that a stream sends on
+/// the queue for Terminates (RFC 5040 section 5.4).
 inline void append(FpduWriter& writer, const Terminate& message) noexcept {
   std::array<std::byte, Terminate::kMaxSize> octets;
   Writer out(octets);

@@ -18,8 +18,8 @@ class ArrivingFrame {
 
   /// The buffer for the next bytes.
   boost::asio::mutable_buffer room() noexcept { return boost::asio::buffer(octets_) + size_; }
-  /// To be called when `count` bytes have arrived. Returns `followed` if more bytes follow the frame: the peer must not
-  /// send them yet.
+  /// To be called when `count` bytes have arrived in room(). Returns `followed` if the frame is complete and more
+  /// bytes follow it. In MPA, the peer must not send more bytes until it has received this side's next frame.
   State add(std::size_t count);
   /// Whether the header has arrived: `frame` then holds its values, unless its key is wrong.
   bool has_header() const noexcept { return size_ >= kStartupHeaderSize; }

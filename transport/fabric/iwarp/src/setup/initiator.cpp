@@ -104,7 +104,8 @@ void Initiator::refuse(const TerminateCode& error, const Agreement& agreement) {
   finish(error == terminate::kReadDepth ? FabricError::too_many_reads : FabricError::handshake_failed);
 }
 
-/// A responder that supports only RFC 5044 closes the connection when a Request has another revision.
+/// Called if the connection fails before the header of the Reply has arrived. A responder that supports only RFC 5044
+/// closes the connection when it receives an enhanced Request, whose revision it does not support.
 void Initiator::closed_by_peer() {
   error_code ignored;
   socket_.close(ignored);

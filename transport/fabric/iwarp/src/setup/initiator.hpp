@@ -9,8 +9,9 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Sets up one connection as MPA initiator (RFC 5044 section 7.1.2): TCP connect, Request, Reply. With
-/// IwarpOptions::fall_back, it may do so a second time, without RFC 6581.
+/// Sets up one connection as MPA initiator (RFC 5044 section 7.1.2): TCP connect, Request, Reply. If the peer closes
+/// the TCP connection instead of answering an enhanced Request (RFC 6581) and IwarpOptions::fall_back is set, the
+/// initiator tries a second time, on a new TCP connection and without RFC 6581.
 class Initiator : public std::enable_shared_from_this<Initiator> {
  public:
   struct Outcome {

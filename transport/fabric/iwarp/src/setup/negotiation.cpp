@@ -33,12 +33,15 @@ Conclusion outcome(Conclusion::Outcome what) noexcept {
   return out;
 }
 
-/// Takes the read depths from the Reply; false if it requires more than this side supports.
+/// Sets the read depths of `agreement` according to the Reply. Returns false if the responder requires a larger IRD
+/// than this side supports.
 bool conclude_depths(const EnhancedData& reply, const SetupWishes& wishes, Agreement& agreement) noexcept {
-  // [6581-9.1-f] [6581-9.1-j] ORD is at most the responder's IRD, unless the ULPs agree on it
+  // [6581-9.1-f] [6581-9.1-j] This side's ORD is limited to the responder's IRD. If the responder leaves its IRD to the
+  // ULPs, this side keeps its ORD.
   if (reply.inbound != kDepthNotNegotiated)
     agreement.outbound_reads = std::min<std::uint32_t>(wishes.outbound_reads, reply.inbound);
-  // [6581-9.1-e] [6581-9.1-j] IRD is at least the responder's ORD, unless the ULPs agree on it
+  // [6581-9.1-e] [6581-9.1-j] This side's IRD is raised to the responder's ORD if it is less. If the responder leaves
+  // its ORD to the ULPs, this side keeps its IRD.
   if (reply.outbound != kDepthNotNegotiated) {
     if (reply.outbound > wishes.max_reads) return false;
     agreement.inbound_reads = std::max<std::uint32_t>(wishes.inbound_reads, reply.outbound);
@@ -59,7 +62,8 @@ StartupFrame make_request(const SetupWishes& wishes, Octets private_data) {
     EnhancedData data;
     data.inbound = wishes.inbound_reads;
     data.outbound = wishes.outbound_reads;
-    // [6581-9.2-a] offers every RTR kind that this side can send; [6581-9.2-h] none in the client-server model
+    // [6581-9.2-a] In the peer-to-peer model, the Request offers all three kinds of ready-to-receive indication,
+    // because this side can send each of them. [6581-9.2-h] In the client-server model, the Request offers none.
     data.peer_to_peer = data.send_rtr = data.write_rtr = data.read_rtr = wishes.peer_to_peer;
     out.enhanced = data;
   }
@@ -102,8 +106,8 @@ StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, 
   ours.inbound = grant(theirs.outbound, wishes.inbound_reads);  // [6581-9.1-h] IRD is at most the initiator's ORD
   if (theirs.peer_to_peer) {                                    // [6581-9.2-c] the Reply repeats the flag A
     ours.peer_to_peer = true;
-    // [6581-9.2-d] [6581-9.2-e] [6581-9.2-b] accepts the RTR kinds that the initiator offers, or all three if it offers
-    // none
+    // [6581-9.2-d] [6581-9.2-e] [6581-9.2-b] The Reply accepts the kinds of ready-to-receive indication that the
+    // Request offers. If the Request offers none, the Reply accepts all three.
     const bool none = !theirs.send_rtr && !theirs.write_rtr && !theirs.read_rtr;
     ours.send_rtr = none || theirs.send_rtr;
     ours.write_rtr = none || theirs.write_rtr;

@@ -9,7 +9,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The terms that one side wants.
+/// The terms of a connection that this side wants. The negotiation combines them with those in the peer's Request or
+/// Reply.
 struct SetupWishes {
   bool crc = true;
   bool markers = false;  ///< whether this side wants markers in the stream that it receives
@@ -36,7 +37,8 @@ struct Agreement {
 /// The Request of an initiator.
 StartupFrame make_request(const SetupWishes& wishes, Octets private_data);
 
-/// [6581-9.1-a] The read depths that a Request or a Reply states, for the user; empty without RFC 6581.
+/// [6581-9.1-a] Returns the IRD and ORD that the peer states in `frame`, its Request or Reply. The provider passes them
+/// to the user in addition to the negotiated depths. Empty if the frame has no enhanced data of RFC 6581.
 std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept;
 
 /// Whether this side supports the revision of the Request.
@@ -53,8 +55,8 @@ struct Conclusion {
   enum class Outcome : std::uint8_t {
     agreed,
     rejected,   ///< the peer's ULP rejected the connection
-    malformed,  ///< the Reply is no valid answer to the Request: close
-    terminate,  ///< the Reply's terms cannot be met: send a Terminate with `error`, close
+    malformed,  ///< the Reply is not a valid answer to the Request: close the TCP connection
+    terminate,  ///< this side cannot meet the terms of the Reply: send a Terminate with `error`, then close
   };
   Outcome outcome = Outcome::agreed;
   Agreement agreement;

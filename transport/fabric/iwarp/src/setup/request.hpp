@@ -5,8 +5,9 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// A Request that waits for its Reply. Holds a bare descriptor, so that it can move to another io_context. The
-/// destructor rejects the connection if the Request has not been answered.
+/// An MPA Request that this side has received and must answer with a Reply. The object holds the socket as a plain
+/// descriptor, so that the connection can be accepted on an io_context other than the listener's. The destructor
+/// rejects the connection if neither take_socket() nor reject() has been called.
 class Request final : public ConnectionRequest {
  public:
   Request(Fd socket, StartupFrame frame, ConnectionInfo info)
@@ -17,7 +18,8 @@ class Request final : public ConnectionRequest {
   const StartupFrame& frame() const noexcept { return frame_; }
   /// Passes the socket to the caller, which answers the Request on it.
   Fd take_socket() noexcept { return std::move(socket_); }
-  /// Sends a Reply that rejects the connection, and closes the socket, unless take_socket() was called.
+  /// Sends a Reply that rejects the connection, and closes the socket. Does nothing after take_socket() or an earlier
+  /// reject().
   void reject(Octets private_data) noexcept;
 
  private:

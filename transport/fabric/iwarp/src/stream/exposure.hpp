@@ -6,7 +6,8 @@ namespace rpcrdma::fabric::iwarp {
 
 class Exposures;
 
-/// The exposure of a window: one exact range, to the peer of one stream, under one STag.
+/// The state of one window. While the window is bound, the peer of its stream may access exactly the bytes of `memory`,
+/// under the STag in `segment`.
 struct Exposure {
   const Exposures* owner = nullptr;  ///< the Exposures of its stream
   BufferRef memory;

@@ -42,8 +42,8 @@ void Exposures::release() noexcept {
 Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (payload == 0) return {};  // [5041-5.2-e] [5040-5.1-c] an empty segment places nothing and is not checked
   Exposure* const exposure = fabric_.stags.find(header.stag);
-  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1-a] [8166-8.1-b] [8166-8.1.1-a] everything is
-  // checked before a byte is placed
+  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1-a] [8166-8.1-b] [8166-8.1.1-a] All of the checks
+  // below precede the placement of the first byte: the STag, the stream, the access right and the range.
   if (exposure == nullptr) return refused(terminate::kInvalidStag);
   if (!owns(*exposure)) return refused(terminate::kForeignStag);  // [5040-8.1.1-a] an STag is valid on one stream only
   // [5041-8.3.1-d] the exposure must grant writing
@@ -60,7 +60,8 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
   return {exposure->memory.data + skipped};
 }
 
-// [5040-5.1-a] a Write does not notify the user
+// Called when a segment that place_write() has admitted has been placed, and when the connection has ended.
+// [5040-5.1-a] A Write of the peer completes no work request of this side, so the ULP is not notified.
 void Exposures::write_placed() noexcept {
   if (placement_ == nullptr) return;
   --placement_->pins;
@@ -68,7 +69,9 @@ void Exposures::write_placed() noexcept {
   placement_ = nullptr;
 }
 
-// [5040-5.2.1-d] [5040-5.2.1-f] [5040-7.2-c] checks the STag, its stream, its access and the range
+// [5040-5.2.1-d] [5040-5.2.1-f] [5040-7.2-c] Finds the exposure from which a Read Request reads. Returns null if the
+// request is permitted: the STag is valid on this stream, the exposure grants reading, and the range lies within it.
+// Otherwise returns the code for the Terminate message.
 const TerminateCode* Exposures::find_source(const ReadRequest& request, Exposure*& exposure) const noexcept {
   exposure = fabric_.stags.find(request.source_stag);
   if (exposure == nullptr) return &terminate::kReadInvalidStag;

@@ -10,12 +10,12 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The windows of one stream, which its peer may read, write or invalidate. Checks the STags by which the peer names
-/// them.
+/// The windows of one stream. The peer names a window by its STag to read, write or invalidate it. This class finds the
+/// window and checks that the access is permitted.
 ///
-/// Ownership. An Exposure belongs to its window; a segment that is being placed and a Read that is being answered pin
-/// it.
-/// Error handling. Access that no window grants is refused with the Terminate code of the fault.
+/// Ownership. An Exposure belongs to its window. It is pinned (Exposure::pins) while a segment is placed into its
+/// memory, and while a Read of its memory is answered.
+/// Error handling. An access that no window permits is refused with the Terminate code of the fault.
 class Exposures {
  public:
   explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}
@@ -38,14 +38,15 @@ class Exposures {
 
   /// Finds the window that a Read Request names. Requires a Request for at least one byte. Returns the error, or null.
   const TerminateCode* find_source(const ReadRequest& request, Exposure*& exposure) const noexcept;
-  /// Ends an exposure at the request of the peer, and sets `exposure` to it. Returns the error, or null.
+  /// Ends the exposure that the peer names by `stag` in a Send with Invalidate, and sets `exposure` to this exposure.
+  /// Returns the Terminate code if `stag` names no exposure of this stream, otherwise null.
   const TerminateCode* revoke(std::uint32_t stag, Exposure*& exposure) noexcept;
 
  private:
   FabricState& fabric_;
   std::vector<Exposure*> all_;
-  Exposure* placement_ = nullptr;  // pinned by the segment that is being placed
-  std::uint32_t placed_ = 0;       // bytes of that segment
+  Exposure* placement_ = nullptr;  // the pinned exposure into which a segment of an RDMA Write is being placed
+  std::uint32_t placed_ = 0;       // payload bytes of this segment
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -11,8 +11,8 @@ class FrameSource {
  public:
   FrameSource(SendSide& sends, ReadResponder& responder) noexcept : sends_(sends), responder_(responder) {}
 
-  /// Sends an empty Write before the next message: the ready-to-receive indication, or a nudge
-  /// (Stream::start_nudge_timer()).
+  /// Makes fill() add an empty RDMA Write before the next message. The Write is the ready-to-receive indication, or one
+  /// of the Writes by which Stream::start_nudge_timer() makes the peer process what it has received.
   void demand_empty_write() noexcept { empty_write_due_ = true; }
   /// Adds frames to `writer` until it is full or there is nothing to send.
   void fill(FpduWriter& writer) noexcept {

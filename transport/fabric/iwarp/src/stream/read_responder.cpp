@@ -8,7 +8,8 @@ namespace rpcrdma::fabric::iwarp {
 void ReadResponder::start(std::uint32_t mulpdu, std::uint32_t depth) {
   mulpdu_ = mulpdu;
   depth_ = depth;
-  // A Response keeps its slot in the ring until it is written to the socket.
+  // `depth` limits only the Reads whose Response still lacks frames. A Read keeps its slot in the ring until its
+  // Response has been written to the socket, and a batch of kMaxFrames frames can complete as many Responses.
   reads_.reserve(depth + FpduWriter::kMaxFrames);
 }
 

@@ -16,11 +16,13 @@ class ReadResponder {
   /// To be called when the connection is established. `mulpdu`: the maximum number of bytes of one ULPDU; `depth`: IRD.
   void start(std::uint32_t mulpdu, std::uint32_t depth);
 
-  /// Checks the header of a Read Request. The payload will be placed in `buffer`.
+  /// Checks the header of a Read Request that has `payload` bytes of payload. Returns `buffer`, in which the caller
+  /// then places the payload, or the error with which the Request is refused.
   Placement place(const DdpHeader& header, std::uint32_t payload, std::byte* buffer) const noexcept;
   /// To be called when the Request is complete. Checks it and queues the Read.
   const TerminateCode* add(const ReadRequest& request) noexcept;
-  /// The memory that the last added Request names.
+  /// The local memory that the most recent Request reads. To be called only after add() has accepted a Request, and
+  /// before written() and flush().
   Octets last_source() noexcept {
     const Read& last = reads_[reads_.tail() - 1];
     return {last.source, last.size};
@@ -51,9 +53,10 @@ class ReadResponder {
   std::uint32_t mulpdu_ = kMinMulpdu;
   std::uint32_t depth_ = 0;
   std::uint32_t expected_msn_ = kFirstMsn;
-  // Positions in the ring: head <= cursor_ <= tail.
   Ring<Read> reads_;
-  std::uint64_t cursor_ = 0;  // the Read whose Response is being cut into frames
+  // The position in reads_ of the Read whose Response is being cut into frames. reads_.head() <= cursor_ <=
+  // reads_.tail(). All frames of the Responses before cursor_ have been made, but may not have been written yet.
+  std::uint64_t cursor_ = 0;
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -19,7 +19,8 @@ error_code ReceiveSide::post(BufferRef buffer, WorkContext* context) {
   return {};
 }
 
-// [5041-7.1-a] [5041-5.3-d] segments arrive in order, and are checked before anything is placed
+// [5041-7.1-a] [5041-5.3-d] Checks a segment of a Send before any of its payload is placed, and returns where to place
+// it. Segments arrive in the order of the messages and of their offsets; a segment out of order is refused.
 Placement ReceiveSide::place(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (header.msn != expected_msn_) return refused(terminate::kMsn);
   if (placing_ == receives_.tail()) return refused(terminate::kNoBuffer, FabricError::no_receive);

@@ -21,8 +21,8 @@ class ReceiveSide {
   Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;
   /// To be called when a segment is complete.
   void placed(std::uint32_t payload) noexcept { placed_ += payload; }
-  /// To be called when the last segment of a message is complete. `revoked` and `stag`: the exposure that the message
-  /// invalidated, if any, and its STag.
+  /// To be called when the last segment of a message is complete. If the message has invalidated an exposure, `revoked`
+  /// is this exposure and `stag` is its STag. Otherwise `revoked` is null, and `stag` is not used.
   void delivered(Exposure* revoked, std::uint32_t stag) noexcept;
 
   /// To be called when the window of `exposure` is destroyed.
@@ -47,8 +47,8 @@ class ReceiveSide {
   const std::uint32_t depth_;
   // Positions in the ring: head <= placing_ <= tail.
   Ring<Receive> receives_;
-  std::uint64_t placing_ = 0;  // the receive that is being filled
-  std::uint32_t placed_ = 0;   // bytes placed in that receive so far
+  std::uint64_t placing_ = 0;  // the receive for the Send that arrives now or next; tail if none is posted for it
+  std::uint32_t placed_ = 0;   // bytes of this Send that have been placed so far
   std::uint32_t slots_ = 0;
   std::uint32_t expected_msn_ = kFirstMsn;
 };

@@ -33,7 +33,8 @@ SendSide::SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::u
 
 void SendSide::start(std::uint32_t mulpdu, std::uint32_t reads) {
   mulpdu_ = mulpdu;
-  max_reads_ = std::max(reads, 1u);  // the ready-to-receive indication may be a Read
+  // One Read must be possible even if the ORD is 0, because the ready-to-receive indication may be a Read.
+  max_reads_ = std::max(reads, 1u);
   reads_.reserve(max_reads_);
 }
 
@@ -141,8 +142,9 @@ bool SendSide::add_frame(FpduWriter& writer) noexcept {
   return true;
 }
 
-// [5041-4.1-c] [5041-5.3-b] sends the segments in order; [5044-3-c] [5044-4.5-d] each but the last is as large as the
-// MULPDU allows
+// Adds the next segment of a Send. Returns true if it is the last segment. [5041-4.1-c] [5041-5.3-b] The segments of a
+// Send follow each other in the order of their offsets. [5044-3-c] [5044-4.5-d] Each of them except the last one is as
+// large as the MULPDU allows.
 bool SendSide::add_send_frame(Work& work, FpduWriter& writer) noexcept {
   DdpHeader header;
   const bool solicited = work.options.solicited;
@@ -177,7 +179,7 @@ bool SendSide::add_write_frame(Work& work, FpduWriter& writer) noexcept {
 
 bool SendSide::finish_frame(Work& work, const DdpHeader& header, std::uint32_t count, FpduWriter& writer) noexcept {
   DdpHeader complete = header;
-  complete.last = work.sent + count == work.length;  // [5041-5.2-d] an empty message is one segment
+  complete.last = work.sent + count == work.length;  // [5041-5.2-d] also true for the one segment of an empty message
   writer.begin(complete, {}, count);
   add_payload(work, count, writer);
   writer.end();
@@ -254,7 +256,7 @@ void SendSide::retire() noexcept {
   }
 }
 
-/// [5041-6.2.2-b] [5040-5.4-e] outstanding work completes with an error
+/// [5041-6.2.2-b] [5040-5.4-e] Completes the outstanding work requests with FabricError::flushed.
 void SendSide::flush() noexcept {
   for (; !works_.empty(); works_.pop()) {
     const Work& work = works_.front();

@@ -24,7 +24,7 @@ struct Work {
   SendOptions options;       ///< for a Send
   std::uint32_t handle = 0;  ///< for a Write or a Read: the peer's STag
   std::uint64_t offset = 0;
-  Exposure* exposure = nullptr;  ///< for an invalidation; null if the window has been destroyed
+  Exposure* exposure = nullptr;  ///< for an invalidation: the state of its window; null if that was destroyed since
 
   // Progress.
   std::uint32_t sent = 0;  ///< bytes in the frames made so far; for a Read, bytes received
@@ -35,12 +35,15 @@ struct Work {
 
 /// The send queue of a stream: Sends, Writes, Reads and invalidations, which complete in order of posting.
 ///
-/// Operation. Posting queues a work request. After submit(), frames are made of the work requests in order [5040-5.5-d]
-/// [5040-5.1-b] [5041-5.3-a]. A Send or Write is done when its frames are written, a Read when its Response is placed,
-/// an invalidation when no frame names the window. Work requests that are done leave the queue in order.
+/// Operation. The post functions append work requests to the queue. After submit(), add_frame() makes the frames of the
+/// work requests in the order of the queue [5040-5.5-d] [5040-5.1-b] [5041-5.3-a]. A Send or Write is done when its
+/// frames have been written to the socket. A Read is done when its whole Response has been placed. An invalidation is
+/// done when no transfer uses the window any more. A work request that is done completes and leaves the queue only
+/// after all earlier ones have done so.
 ///
-/// Ownership. Buffers, windows and contexts belong to the poster.
-/// Error handling. A work request that is refused has no effect; flush() completes the outstanding work requests.
+/// Ownership. Buffers, windows and contexts belong to the caller of the post function.
+/// Error handling. A post function that fails has no effect. flush() completes the outstanding work requests with an
+/// error.
 class SendSide {
  public:
   SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);
@@ -51,7 +54,8 @@ class SendSide {
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                         WorkContext* context);
   error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context);
-  /// Posts an invalidation; the caller unbinds the window.
+  /// Posts an invalidation of the window of `exposure`, but does not unbind the window. If there is no error, the
+  /// caller must unbind it.
   error_code post_invalidate(Exposure& exposure, WorkContext* context);
   /// Posts and submits the ready-to-receive indication: an empty Send or Read.
   void post_indication(Work::Kind kind) noexcept;
@@ -59,20 +63,23 @@ class SendSide {
   bool empty() const noexcept { return works_.empty(); }
   /// As QueuePair::read_waits().
   std::uint64_t read_waits() const noexcept { return read_waits_; }
-  /// The window of `exposure` is being destroyed.
+  /// To be called when the window of `exposure` is destroyed. Afterwards, the outstanding invalidations of this window
+  /// no longer refer to `exposure`.
   void forget(const Exposure& exposure) noexcept;
 
-  /// Skips submitted invalidations, which need no frame.
+  /// Advances past the submitted invalidations that are next in the send queue, because an invalidation needs no frame.
   void skip_invalidations() noexcept;
-  /// Whether frames of a message can be made now.
+  /// Whether add_frame() may be called. True if a submitted work request still needs frames. Exception: false if the
+  /// next such work request is an RDMA Read, and the maximum number of Reads is outstanding.
   bool has_message() noexcept;
   /// Makes the next frame; true if it is the last frame of its message. Requires has_message().
   bool add_frame(FpduWriter& writer) noexcept;
   /// To be called when all frames made so far have been written to the socket.
   void written() noexcept;
 
-  // For each segment of a Read Response: place_response() is to be called when the header has arrived, and
-  // response_placed() when the segment is complete.
+  // To be called for each segment of a Read Response: place_response() when the header has arrived, and
+  // response_placed() when the segment is complete. place_response() returns where the payload belongs, or refuses the
+  // segment; response_placed() must not be called for a refused segment.
   Placement place_response(const DdpHeader& header, std::uint32_t payload) noexcept;
   void response_placed(const DdpHeader& header, std::uint32_t payload) noexcept;
 
@@ -97,8 +104,9 @@ class SendSide {
   std::uint32_t mulpdu_ = kMinMulpdu;
   std::uint32_t max_reads_ = 1;
 
-  // Positions in the ring: head <= sent_ <= cursor_ <= submitted_ <= tail, except that a work request that is done may
-  // leave the ring before sent_ passes it.
+  // The positions in the ring usually satisfy head <= sent_ <= cursor_ <= submitted_ <= tail. Exception: a work
+  // request may complete and leave the ring before written() has moved sent_ past it. sent_ is then less than head
+  // until the next call of written().
   Ring<Work> works_;
   std::uint64_t sent_ = 0;       // all work before this position has been written to the socket
   std::uint64_t cursor_ = 0;     // the work request that is being cut into frames

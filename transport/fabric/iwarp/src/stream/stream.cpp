@@ -65,8 +65,8 @@ void Stream::submit() {
   wake();
 }
 
-/// Called when the window of `exposure` is being destroyed. If a frame still names the window, the connection ends, so
-/// that the frame does not access the memory later.
+/// Called while the window of `exposure` is being destroyed. The user may free the memory of the window afterwards. If
+/// a Write that is being placed or a Read Response still uses this memory (Exposure::pins), the connection is ended.
 void Stream::forget(Exposure& exposure) noexcept {
   if (exposure.pins != 0) {
     end(BaseError::cancelled, Parting::reset);

@@ -15,12 +15,14 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// One RDMAP stream over one TCP connection: a queue pair, to which IwarpQueuePair is the user's handle. Each part owns
-/// its state: SendSide, ReceiveSide and ReadResponder own the queues, Exposures the list of windows, StreamState the
-/// state of the connection, FrameSource the order of messages. The stream connects the parts to the socket; it is split
-/// over files by event: posting (stream.cpp), connecting, transmitting, receiving, ending.
+/// A queue pair: one RDMAP stream over one TCP connection. An IwarpQueuePair is the user's handle to the stream.
 ///
-/// Kept alive by its handle, its windows and its handlers on the io_context.
+/// Most of the state belongs to the parts of the stream. SendSide, ReceiveSide and ReadResponder own the queues.
+/// Exposures owns the list of windows, and StreamState the state of the connection. FrameSource decides which message
+/// is sent next. The class Stream connects these parts to the socket. Its functions are in five files: stream.cpp
+/// (posting and completing work), stream_connect.cpp, stream_transmit.cpp, stream_receive.cpp and stream_end.cpp.
+///
+/// The user's handle, each window and some handlers on the io_context keep the stream alive.
 class Stream final : public std::enable_shared_from_this<Stream>,
                      private SegmentSink,
                      private CompletionDispatcher::Owner {
@@ -37,7 +39,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   error_code invalidate(Exposure& exposure, WorkContext* context);
   void submit();
   std::uint64_t read_waits() const noexcept { return sends_.read_waits(); }
-  // To be called when a window is created or destroyed.
+  // adopt() is to be called when a window is created, forget() when it is destroyed.
   void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
   void forget(Exposure& exposure) noexcept;
 
@@ -54,7 +56,8 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Ending (stream_end.cpp).
   void disconnect();
   void abort();
-  /// Ends the connection. No callback starts after this call.
+  /// Ends the connection without telling the user: no callback of QueuePairEvents or WorkContext starts after this
+  /// call.
   void quiesce() noexcept;
 
  private:
@@ -103,8 +106,9 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   void progress();
   void on_dispatched() noexcept override;
 
-  // Ending.
-  /// Ends this side: flushes all outstanding work; on_disconnected(why) follows.
+  // Ending (stream_end.cpp).
+  /// Ends the connection, unless it has ended already. `parting` says how the socket is closed. `last_words` are sent
+  /// only with Parting::farewell. This function flushes all outstanding work. on_disconnected(why) follows.
   void end(error_code why, Parting parting = Parting::close, std::vector<std::byte> last_words = {}) noexcept;
   /// Ends the connection with a Terminate for the current segment. Exception: after an error of MPA, a side that must
   /// not send yet sends no Terminate.
@@ -121,10 +125,12 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   PostMemory read_memory_;   // for the handler of the pending read
   PostMemory write_memory_;  // for the handler that waits until the socket is writable
   Socket socket_;
-  std::uint64_t retransmissions_ = 0;     // the count when the stream ended
-  boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
-  std::shared_ptr<Initiator> initiator_;  // while connecting
-  std::unique_ptr<Request> request_;      // an acceptor's request, until accept()
+  std::uint64_t retransmissions_ = 0;  // the result of retransmissions() after socket_ has been closed
+  // Has one of two uses at a time: start_nudge_timer() uses the timer after an initiator has connected, and
+  // arm_close_timer() uses it from disconnect() on.
+  boost::asio::steady_timer timer_;
+  std::shared_ptr<Initiator> initiator_;  // sets up the connection of an initiator; null before and after the set-up
+  std::unique_ptr<Request> request_;      // the connection request that an acceptor accepts; null after accept()
   ConnectionInfo info_;
   Agreement agreement_;
 
@@ -136,7 +142,9 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Transmitting.
   FrameSource source_{sends_, responder_};
   FpduWriter writer_;
-  bool may_transmit_ = false;  // false while an acceptor waits for the first FPDU
+  // Whether this side may send FPDUs. An initiator may send from the end of the set-up on, and an acceptor only from
+  // the peer's first valid FPDU on.
+  bool may_transmit_ = false;
   bool writable_awaited_ = false;
   error_code write_error_;
 
@@ -149,7 +157,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
     DdpHeader header;
     std::uint32_t payload = 0;
     const std::byte* at = nullptr;       // where its payload is placed
-    Placement refusal;                   // if CRCs are on, it takes effect when the CRC has been found correct
+    Placement refusal;                   // with CRCs: the refusal to act on once the CRC has been found correct
   } segment_;                            // the segment that is arriving
   std::array<std::byte, 64> control_{};  // payload of Read Requests and Terminates
 };

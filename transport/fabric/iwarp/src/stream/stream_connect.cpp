@@ -69,7 +69,8 @@ void Stream::accept() {
   if (!error) {
     const SetupWishes wishes = fabric_->wishes(options_, info.local, info.peer);
     const StartupFrame reply = make_reply(request->frame(), wishes, options_.private_data, agreement);
-    error = write_all(socket_.native_handle(), encode(reply));  // [5044-7.1.2-e] sends a Reply with R=0
+    // [5044-7.1.2-e] The bit R of this Reply is 0, which accepts the connection.
+    error = write_all(socket_.native_handle(), encode(reply));
   }
   if (error) {
     end(error);
@@ -106,12 +107,15 @@ bool Stream::within_host() const {
 std::uint32_t Stream::choose_mulpdu() {
   if (fabric_->options.max_ulpdu != 0) return clamp_mulpdu(fabric_->options.max_ulpdu);
   const std::uint32_t emss = segment_size(socket_);
-  // On a path within the host FPDUs need not fit TCP segments, unless the segments are as small as on a network.
+  // On a path within the host, an FPDU need not fit one TCP segment, so the largest MULPDU is used. An FPDU must fit
+  // if the segments of the path are shorter than kHostSegment, as they are on a network.
   if (within_host() && emss >= kHostSegment) return kMaxMulpdu;
   return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a] an FPDU fits one TCP segment
 }
 
-// [6581-9.2-f] [6581-5-a] the indication precedes all other work: the queue is still empty
+// [6581-9.2-f] [6581-5-a] Sends the Ready to Receive (RTR) indication, if both sides have agreed on one: an RDMA Write,
+// Read or Send of zero bytes. It must precede all other work of the initiator. It does, because the send queue is still
+// empty when this function is called.
 void Stream::post_ready_to_receive(ReadyToReceive kind) {
   switch (kind) {
     case ReadyToReceive::none: return;
@@ -122,10 +126,13 @@ void Stream::post_ready_to_receive(ReadyToReceive kind) {
   transmit();
 }
 
-/// Sends an empty Write if no segment arrives within `after`, and again at growing intervals. Linux siw does not
-/// process an FPDU that directly follows its Reply until more bytes arrive, and an acceptor in the client-server model
-/// must not send before it has processed an FPDU. On a slow host the first empty Write may arrive too early as well;
-/// therefore it is repeated.
+/// Sends an empty RDMA Write if no segment of the peer arrives within `after`. Repeats the Write at growing intervals
+/// until a segment arrives.
+///
+/// The Write is for Linux siw as the acceptor. If an FPDU of this side directly follows the MPA Reply, siw does not
+/// process the FPDU until more bytes arrive. In the client-server model, the acceptor must not send before it has
+/// processed an FPDU, so both sides would wait. The Write is repeated because on a slow host the first one may arrive
+/// too early as well.
 void Stream::start_nudge_timer(std::chrono::milliseconds after) {
   timer_.expires_after(after);
   timer_.async_wait([weak = weak_from_this(), after](error_code error) {

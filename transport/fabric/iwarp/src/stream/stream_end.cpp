@@ -70,7 +70,8 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
         .warn("data from the peer violates the iWARP protocol: {}; connection closed", describe(error));
   Terminate message;
   message.code = error;
-  // [5040-4.8-d] [5041-7.1-d] a Terminate for an error of MPA carries no headers
+  // [5040-4.8-d] [5041-7.1-d] The Terminate contains the length and the headers of the segment that caused the error.
+  // A Terminate for an error of MPA contains neither.
   if (error.layer != terminate::kMpaLayer) {
     message.has_length = true;
     message.segment_length = reader_.ulpdu_length();
@@ -79,9 +80,11 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
     if (error.layer == terminate::kRdmapLayer && error.type == terminate::kRemoteProtection && of_read)
       message.read_request = Octets(control_).first(ReadRequest::kSize);
   }
-  // [5040-5.4-a] [5040-5.4-c] [5040-7-a] a partly written frame is completed, and the Terminate is the last frame
+  // [5040-5.4-a] [5040-5.4-c] [5040-7-a] The Terminate is the last frame. If a frame is partly written, its rest is
+  // sent before the Terminate. Frames of which nothing has been written are dropped.
   std::vector<std::byte> last_words = writer_.cut();
-  // [5044-7.1.2-h] [5041-7.1-e] a responder must not send before it has received a valid FPDU
+  // [5044-7.1.2-h] [5041-7.1-e] A responder must not send before it has received a valid FPDU. If the error is not one
+  // of MPA, MPA has found no fault in the FPDU that contains the faulty segment, so this side may send.
   if (may_transmit_ || error.layer != terminate::kMpaLayer) {
     append(writer_, message);
     const std::vector<std::byte> frame = writer_.drain();
@@ -91,8 +94,9 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   end(why, Parting::farewell, std::move(last_words));
 }
 
-/// Ends the connection after IwarpOptions::close_timeout; if posted work is outstanding and bytes were written in this
-/// time, waits again instead.
+/// Starts the timer of the orderly end. When the timer expires, after IwarpOptions::close_timeout, the connection ends
+/// with ETIMEDOUT. Exception: if posted work is outstanding and bytes have been written since the timer was started,
+/// the timer is started again.
 void Stream::arm_close_timer() {
   timer_.expires_after(fabric_->options.close_timeout);
   timer_.async_wait([weak = weak_from_this(), before = writer_.written()](error_code error) {

@@ -13,10 +13,12 @@ namespace rpcrdma::fabric::iwarp {
 namespace {
 
 constexpr std::uint8_t kOpcodes = 8;
-/// The maximum number of further reads in a row before other handlers run.
+/// The maximum number of further reads that one read handler makes. After these reads, other handlers of the event loop
+/// run.
 constexpr int kReadsInARow = 16;
 
-/// [5040-4.1-b] [5041-4.1-a] The T flag and the queue of an opcode.
+/// [5040-4.1-b] [5041-4.1-a] The values that the header of a segment must have for one opcode: the T flag and, if the
+/// segment is untagged, the queue number. kForms has one entry for each opcode, in the order of the opcodes.
 struct Form {
   bool tagged;
   std::uint32_t queue;
@@ -30,7 +32,8 @@ constexpr std::array<Form, kOpcodes> kForms{{{true, 0},
                                              {false, kSendQueue},
                                              {false, kTerminateQueue}}};
 
-/// [5040-7.2-a] The error in the header itself; null if there is none.
+/// [5040-7.2-a] Checks the versions, the opcode, the T flag and the queue number in the header of a segment. Returns
+/// the error with which the segment is to be refused, or null if these fields are valid.
 const TerminateCode* check_header(const DdpHeader& header) noexcept {
   if (header.ddp_version != kDdpVersion)  // [5041-4.1-f] the version must be 1
     return header.tagged ? &terminate::kTaggedVersion : &terminate::kUntaggedVersion;
@@ -64,7 +67,10 @@ void Stream::on_read(error_code error, std::size_t count) {
   if (state_.reads()) read();
 }
 
-/// Waits a moment for the peer's next message, unless the peer may be waiting for this side.
+/// If linger_ permits it, waits for a short time for the peer's next message. Returns whether read_now() has returned
+/// true. Returns false without waiting if the socket cannot take all bytes that this side has to send, or if callbacks
+/// are pending. The peer may then send nothing before this side has continued, and this side cannot continue during the
+/// wait.
 bool Stream::linger(error_code& error, std::size_t& count) {
   if (writable_awaited_ || dispatcher_.pending()) return false;
   return linger_.wait([&] { return read_now(error, count); });
@@ -91,12 +97,15 @@ void Stream::received(error_code error, std::size_t count) {
   progress();
 }
 
-// [5044-7.2-a] [5041-3-f] [5041-3-b] an end in the middle of a frame is an error
+// To be called when the peer has ended its direction of the TCP connection. [5044-7.2-a] [5041-3-f] [5041-3-b] If this
+// happens in the middle of a frame, the connection ends with an error.
 void Stream::on_end_of_stream() {
   if (!reader_.between_frames()) return end(make_error_code(boost::system::errc::connection_reset));
   if (write_error_) return end(write_error_);
   if (!may_transmit_ || state_.after(Event::peer_end) == StreamState::Name::closed) return end({});
-  // After disconnect(): the peer has closed its direction, and this side still sends its posted work.
+  // The user has called disconnect(), and posted work or Reads of the peer are still outstanding. The peer has now
+  // ended its direction of the TCP connection. This side goes on sending until nothing is outstanding or the close
+  // timer expires.
   state_.enter(Event::peer_end);
   arm_close_timer();
 }
@@ -121,7 +130,8 @@ Placement Stream::place(const DdpHeader& header, std::uint32_t payload) noexcept
   }
 }
 
-// [5041-7.1-a] a Terminate is the only message of its queue, and has one segment
+// [5041-7.1-a] The queue for Terminates carries one message, which has a single segment. A segment of this queue is
+// therefore refused unless it has the first MSN, the offset 0 and the Last flag.
 Placement Stream::place_terminate(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (header.msn != kFirstMsn) return refused(terminate::kMsn);
   if (header.offset != 0) return refused(terminate::kMessageOffset);
@@ -130,7 +140,8 @@ Placement Stream::place_terminate(const DdpHeader& header, std::uint32_t payload
   return {control_.data()};
 }
 
-/// Ends the connection; with CRCs, only when the CRC shows that the header is intact.
+/// Ends the connection because the header of the arriving segment is not acceptable. If CRCs are in use, leaves this to
+/// on_segment_end(): only then has the CRC shown that the header is intact.
 void Stream::refuse(const Placement& refusal) noexcept {
   if (agreement_.crc)
     segment_.refusal = refusal;
@@ -194,7 +205,8 @@ void Stream::terminated() noexcept {
     log_.limited(fabric_->stream_lines)
         .warn("the peer ended the connection with a Terminate: {}", known ? describe(message.code) : "malformed");
   const TerminateCode& code = message.code;
-  // A protection error is about a Write or Read of this side, unless it says that an STag could not be invalidated.
+  // Two types of errors say that the peer refused a Write or Read of this side: tagged buffer errors of DDP, and remote
+  // protection errors of RDMAP. Exception: kForeignInvalidate is about an STag that this side may not invalidate.
   const bool access = known && ((code.layer == terminate::kDdpLayer && code.type == terminate::kTaggedBuffer) ||
                                 (code.layer == terminate::kRdmapLayer && code.type == terminate::kRemoteProtection &&
                                  code != terminate::kForeignInvalidate));

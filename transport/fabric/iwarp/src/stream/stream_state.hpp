@@ -8,14 +8,14 @@ namespace rpcrdma::fabric::iwarp {
 
 /// The life of a stream, from its queue pair's creation to the end of its connection.
 ///
-///     state         awaits
-///     idle          start()
-///     connecting    the peer's part of the handshake
-///     established   work
-///     draining      the completion of posted work, after disconnect()
-///     peer_ended    the completion of posted work, after disconnect(); the peer has ended its direction
-///     shut_down     the end of the peer's direction; this side's direction has ended
-///     closed        nothing
+///     state         meaning
+///     idle          The user has not started the queue pair.
+///     connecting    The handshake with the peer is in progress.
+///     established   The handshake has succeeded, and the user can post work.
+///     draining      The user has called disconnect(). Posted work and the peer's Reads are still being completed.
+///     peer_ended    As draining, but the peer has ended its direction of the TCP connection.
+///     shut_down     This side has ended its direction of the TCP connection. The peer has not ended its own yet.
+///     closed        The connection has ended.
 class StreamState {
  public:
   enum class Name : std::uint8_t { idle, connecting, established, draining, peer_ended, shut_down, closed };
@@ -56,7 +56,8 @@ class StreamState {
  private:
   using enum Name;
   static constexpr std::array<std::array<Name, kEvents>, kNames> kTransitions{{
-      // start      establish    disconnect   drained     peer_end     end
+      // Each row holds the next states for one present state, which the comment after the row names. The columns are
+      // the events start, establish, disconnect, drained, peer_end and end.
       {connecting, idle, closed, idle, idle, closed},                     // idle
       {connecting, established, closed, connecting, connecting, closed},  // connecting
       {established, established, draining, established, closed, closed},  // established

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// MPA markers (RFC 5044 section 4.3): four bytes at each multiple of 512 bytes of the stream (markers included), which
-// point back to the header of the frame around them.
+// MPA markers (RFC 5044 section 4.3). If markers are in use, a marker of four bytes begins at each stream position that
+// is a multiple of 512. The markers themselves count as bytes of the stream. A marker holds the distance back to the
+// start of the FPDU that contains it.
 #include <array>
 
 #include "rpcrdma/base/cursor.hpp"
@@ -19,7 +20,8 @@ constexpr std::size_t until_marker(std::uint64_t at) noexcept {
 
 using Marker = std::array<std::byte, kMarkerSize>;
 
-/// [5044-4.2-a] `distance`: bytes since the frame's length field, including the markers in between; a multiple of four.
+/// [5044-4.2-a] Makes a marker. `distance` is the number of bytes from the length field of the frame to the marker. It
+/// includes the frame's earlier markers, and is a multiple of four.
 inline Marker encode_marker(std::uint32_t distance) noexcept {
   Marker out{};
   Writer writer(out);
@@ -28,7 +30,8 @@ inline Marker encode_marker(std::uint32_t distance) noexcept {
   return out;
 }
 
-/// [5044-4.2-a] [5044-4.2-b] Ignores the reserved half and the two low bits.
+/// [5044-4.2-a] [5044-4.2-b] Returns the distance that a marker holds. Ignores the reserved first half of the marker
+/// and the two low bits of the distance.
 inline std::uint32_t decode_marker(const Marker& marker) noexcept {
   Reader reader(marker);
   reader.skip(2);

@@ -15,7 +15,7 @@ inline constexpr std::size_t kEnhancedDataSize = 4;
 inline constexpr std::size_t kMaxOwnPrivateData = 256 - kEnhancedDataSize;
 inline constexpr std::uint8_t kRevision1 = 1;
 inline constexpr std::uint8_t kRevision2 = 2;
-/// A read depth that is not negotiated: the ULPs agree on it.
+/// If IRD or ORD in a startup frame has this value, MPA does not negotiate this read depth. It is left to the ULPs.
 inline constexpr std::uint16_t kDepthNotNegotiated = 0x3fff;
 
 /// The 32-bit word in front of the private data (RFC 6581 section 9).
@@ -46,8 +46,9 @@ enum class StartupError : std::uint8_t { none, key, private_data_length, enhance
 /// The bytes of `frame`.
 std::vector<std::byte> encode(const StartupFrame& frame);
 
-/// Decodes the header, the first 20 bytes, which tell how many bytes follow. `expected`: the kind of frame that the key
-/// must name.
+/// Decodes the header of a frame, which is its first 20 bytes. `expected` is the kind of frame that the key in the
+/// header must name. Sets `private_length` to the number of bytes that follow the header, and `enhanced` to whether
+/// these begin with the enhanced data.
 StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, StartupFrame& frame,
                                    std::size_t& private_length, bool& enhanced) noexcept;
 /// Decodes the bytes after the header. `enhanced`: from decode_startup_header().

@@ -16,7 +16,7 @@ struct ReadRequest {
   friend bool operator==(const ReadRequest&, const ReadRequest&) = default;
 };
 
-// [5040-4.4-a] the order on the wire
+// [5040-4.4-a] Writes the fields of an RDMA Read Request header in the order that they have on the wire.
 inline void encode(const ReadRequest& request, Writer& out) noexcept {
   out.u32(request.sink_stag);
   out.u64(request.sink_offset);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint8_t kLengthFlag = 0x80;  // M
 constexpr std::uint8_t kDdpFlag = 0x40;     // D
 constexpr std::uint8_t kRdmapFlag = 0x20;   // R
-constexpr std::uint8_t kSiwFlags = 0x07;    // the bits that Linux siw uses instead: M is 1, D is 2, R is 4
+constexpr std::uint8_t kSiwFlags = 0x07;    // the flags as Linux siw sends them (little-endian): M is 1, D is 2, R is 4
 
 struct Named {
   TerminateCode code;
@@ -107,7 +107,8 @@ bool decode(Octets octets, Terminate& message) noexcept {
   if (!in_rfc_order)
     flags =
         static_cast<std::uint8_t>((low & 1 ? kLengthFlag : 0) | (low & 2 ? kDdpFlag : 0) | (low & 4 ? kRdmapFlag : 0));
-  // [5040-4.8-c] headers may be missing: the error code suffices
+  // [5040-4.8-c] A Terminate that ends before the headers that its flags announce is accepted. The error code, which
+  // has been read above, is enough to report the error.
   message.has_length = (flags & kLengthFlag) != 0 && in.remaining() >= 2;
   if ((flags & (kLengthFlag | kDdpFlag)) != 0) message.segment_length = in.u16();
   if ((flags & kDdpFlag) != 0 && in.remaining() != 0)

@@ -21,8 +21,8 @@ inline constexpr std::uint8_t kDdpLayer = 1;
 inline constexpr std::uint8_t kMpaLayer = 2;
 inline constexpr std::uint8_t kRemoteProtection = 1;  ///< error type of RDMAP
 inline constexpr std::uint8_t kRemoteOperation = 2;
-inline constexpr std::uint8_t kTaggedBuffer = 1;  ///< error type of DDP
-inline constexpr std::uint8_t kUntaggedBuffer = 2;
+inline constexpr std::uint8_t kTaggedBuffer = 1;    ///< error type of DDP
+inline constexpr std::uint8_t kUntaggedBuffer = 2;  ///< error type of DDP
 
 // [5041-7.2-a] the codes of RDMAP, DDP and MPA
 inline constexpr TerminateCode kReadInvalidStag{0, 1, 0x00};
@@ -48,7 +48,7 @@ inline constexpr TerminateCode kTooLong{1, 2, 0x05};
 inline constexpr TerminateCode kUntaggedVersion{1, 2, 0x06};
 inline constexpr TerminateCode kCrc{2, 0, 0x02};
 inline constexpr TerminateCode kMarkers{2, 0, 0x03};
-// [6581-8-a] the codes of the negotiation
+// [6581-8-a] the MPA error codes for a failed negotiation of read depths or of the ready-to-receive indication
 inline constexpr TerminateCode kReadDepth{2, 0, 0x06};
 inline constexpr TerminateCode kReadyToReceive{2, 0, 0x07};
 }  // namespace terminate
@@ -66,8 +66,10 @@ struct Terminate {
 
 void encode(const Terminate& message, Writer& out) noexcept;
 
-/// Decodes a Terminate in the RFC's order of bits, or in the order that Linux siw uses on little-endian hosts, which
-/// swaps the nibbles of the first byte and has the header flags in the low bits. False if shorter than four bytes.
+/// Decodes a Terminate whose bits are in the order of RFC 5040, or in the order in which Linux siw sends them on
+/// little-endian hosts. Linux siw swaps the two nibbles of the first byte, and has the header flags in the low bits of
+/// the third byte. The function infers the order from the flags or, if no flag is set, from which order gives a known
+/// error code. Returns false if `octets` has fewer than four bytes.
 bool decode(Octets octets, Terminate& message) noexcept;
 
 /// A text such as "DDP tagged buffer error: base or bounds violation (1/1/01)".

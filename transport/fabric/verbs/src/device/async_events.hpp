@@ -14,7 +14,9 @@ namespace rpcrdma::fabric::verbs {
 class AsyncEvents final : public Watch {
  public:
   enum class Loss : std::uint8_t {
-    fault,    ///< a failure, or another device at the device's address; the device may recover, or be removed
+    /// The device has failed, or its address now belongs to another device. The device may recover, or may be removed
+    /// later.
+    fault,
     removal,  ///< the kernel is removing the device, or has removed it
   };
 
@@ -33,7 +35,9 @@ class AsyncEvents final : public Watch {
   UniqueFunction<void(Loss)> on_lost_;
   Log log_;
   ibv_context* device_ = nullptr;
-  int descriptor_ = -1;  // a duplicate: an io_context cannot wait on one descriptor for two fabrics
+  // A duplicate of the descriptor from which the device's events are read. Two fabrics on one device may share an
+  // io_context, and an io_context cannot wait twice on the same descriptor.
+  int descriptor_ = -1;
 };
 
 }  // namespace rpcrdma::fabric::verbs

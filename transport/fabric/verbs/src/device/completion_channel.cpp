@@ -37,7 +37,7 @@ Result<CompletionQueue> CompletionChannel::make_queue(std::uint32_t entries, Com
 }
 
 void CompletionChannel::drain() noexcept {
-  // A handler may find that the device is lost, which resets the channel.
+  // Checks channel_ before each event: if on_completions() finds that the device is lost, detach() resets channel_.
   for (int i = 0; i < kNotificationsPerTurn && channel_; ++i) {
     ibv_cq* queue = nullptr;
     void* handler = nullptr;

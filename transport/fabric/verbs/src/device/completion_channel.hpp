@@ -15,20 +15,23 @@ class CompletionHandler {
   ~CompletionHandler() = default;
 };
 
-/// The notifications of all completion queues of a fabric, in its io_context.
+/// Receives the notifications of all completion queues of a fabric, and passes each notification to the
+/// CompletionHandler of its queue. Runs the handlers on the io_context of the fabric.
 class CompletionChannel final : public Watch {
  public:
   explicit CompletionChannel(boost::asio::io_context& context) : Watch(context) {}
   ~CompletionChannel() override { release(); }
 
   error_code attach(ibv_context* device);
-  /// Requires that each queue has been destroyed, or that its owner holds channel().
+  /// Releases the channel. The owner of each queue that still exists must hold a copy of channel() before this call.
   void detach() noexcept;
 
-  /// Makes a queue, armed for its first completion; `handler` handles its notifications. After the owner has destroyed
-  /// the queue, no notification arrives. While the queue's cq_context is null, notifications are dropped.
+  /// Makes a completion queue and arms it for its first completion. The channel passes the notifications of the queue
+  /// to `handler` until the owner destroys the queue or detach() is called. To have them dropped earlier, the owner
+  /// sets the cq_context of the queue to null.
   Result<CompletionQueue> make_queue(std::uint32_t entries, CompletionHandler& handler);
-  /// The channel is shared with queues, which may outlive this object.
+  /// The channel of rdma-core, which must outlive its queues. If a queue is to exist after detach(), its owner must
+  /// keep a copy of this pointer as long as the queue exists.
   const std::shared_ptr<ibv_comp_channel>& channel() const noexcept { return channel_; }
 
  private:

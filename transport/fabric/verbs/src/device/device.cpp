@@ -64,7 +64,8 @@ Endpoint to_endpoint(const sockaddr& address, std::uint16_t port) noexcept {
   return endpoint;
 }
 
-// Destroys the domain first; then `use`, which may close the device; then the anchor, which keeps the context alive.
+// The order matters. The protection domain must be destroyed before `use`, whose destruction may close the device. The
+// anchor is destroyed after both, because it keeps the context of the device alive.
 Device::Hold::~Hold() {
   domain.reset();
   use.reset();

@@ -15,8 +15,9 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// One fabric's share of a device: its protection domain, its registrations, its limits. librdmacm opens the
-/// ibv_context once for the process. Must outlive all objects made from it.
+/// The objects of one fabric on a device: a protection domain, memory registrations, and the limits of the device. The
+/// fabrics of a process that use the same device have one Device each, but share the ibv_context, which librdmacm opens
+/// once for the process. A Device must outlive all objects that are made from it.
 class Device {
  public:
   /// The objects that keep the device in use. Destroyed after all objects that are made from the device.
@@ -53,14 +54,14 @@ class Device {
 
   const DeviceLimits& limits() const noexcept { return limits_; }
   const std::string& name() const noexcept { return name_; }
-  /// The local address to which the anchor is bound, with port 0.
+  /// The local IP address to which the rdma_cm id Hold::anchor is bound. The port is 0.
   const Endpoint& address() const noexcept { return address_; }
 
   /// Registers memory until remove(), without access rights for peers. Windows may be bound to it.
   Result<ibv_mr*> add(std::span<std::byte> memory);
   void remove(ibv_mr* region) noexcept;
-  /// The registration that holds all of `memory`; null if there is none or `memory` is empty. Found by key, else by
-  /// address, because the key may belong to an earlier fabric.
+  /// Returns the registration that contains all of `memory`; null if there is none or `memory` is empty. First searches
+  /// by the local key of `memory`. If that fails, searches by address, because the key may belong to an earlier fabric.
   ibv_mr* covering(BufferRef memory) const noexcept;
   /// Registers exactly `sink`, for one RDMA Read. On iWARP a Read Request discloses the key of its sink to the peer,
   /// which can use this key as long as it is valid. The key of the memory around the sink stays secret.
@@ -80,20 +81,23 @@ class Device {
   const std::string name_;
   const Endpoint address_;
   std::optional<std::chrono::steady_clock::time_point> limit_logged_;  // when log_limit() last wrote
-  std::uint64_t limit_unlogged_ = 0;                                   // refusals since then
+  std::uint64_t limit_unlogged_ = 0;                                   // refused registrations not logged since then
   std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by local key
 };
 
 /// An id bound to the device at `address`. If there is none, fails with FabricError::no_device or the error of
 /// why_no_device().
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
-/// The time limit of one attempt to resolve an address; several attempts follow each other. While the kernel learns the
-/// hardware address of the next hop, an attempt on rxe may take the whole limit.
+/// The time limit of one attempt to resolve an address. If an attempt times out, the next one follows until the time
+/// limit of the whole operation. Attempts are short, because on rxe an attempt that begins before the kernel knows the
+/// hardware address of the next hop may take its whole limit.
 inline constexpr std::chrono::milliseconds kResolveTry{200};
-/// An id bound to the device that leads to a peer at `address`; blocks.
+/// Returns an id bound to the device through which this host reaches a peer at `address`. Blocks until the kernel has
+/// resolved the address, but for about `timeout` at most. Fails with the same errors as find_device_at().
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);
 
-/// The endpoint with `port`, given in network byte order, at `address`: the local or peer address of an rdma_cm_id.
+/// Makes an Endpoint of `address`, which is the local or the peer address of an rdma_cm_id, and of `port`, which is in
+/// network byte order. The port in `address` is not used.
 Endpoint to_endpoint(const sockaddr& address, std::uint16_t port) noexcept;
 
 }  // namespace rpcrdma::fabric::verbs

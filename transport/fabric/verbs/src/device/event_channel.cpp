@@ -42,7 +42,8 @@ Result<std::shared_ptr<EventChannel>> EventChannel::make(boost::asio::io_context
   CmChannel channel(rdma_create_event_channel());
   if (!channel) return last_error();
   auto self = std::make_shared<EventChannel>(context, std::shared_ptr<rdma_event_channel>(std::move(channel)));
-  self->assign(self->channel_->fd);  // starts a wait, which needs the shared_ptr
+  // The constructor cannot call assign(): the wait that assign() starts holds a shared_ptr to this object.
+  self->assign(self->channel_->fd);
   return self;
 }
 

@@ -60,7 +60,8 @@ Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const Verbs
   limits.max_work = positive(device.max_qp_wr, 1u << 20);
   limits.iwarp = domain->context->device->transport_type == IBV_TRANSPORT_IWARP;
   limits.windows = windows_work(domain, device.device_cap_flags);
-  // Without windows, each exposure is a registration of exactly its range.
+  // Without memory windows, each exposure is a registration of its own, which covers exactly the exposed range. Of the
+  // devices with windows, only those of Mellanox are relied on to enforce the bounds of a window.
   limits.exact_window_bounds = !limits.windows || device.vendor_id == kMellanox;
   limits.send_with_invalidate = (device.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
   limits.swapped_read_depths = device.vendor_id == kSiw;

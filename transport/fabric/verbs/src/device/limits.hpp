@@ -21,20 +21,21 @@ struct DeviceLimits {
   bool iwarp = false;  ///< an iWARP device: its RDMA Reads disclose the key of their sink to the peer
   /// When the peer accepts, the event at the connector has the two read depths swapped (siw).
   bool swapped_read_depths = false;
-  /// The device requires that the peer may write to the sink of an RDMA Read (iWARP adapters; siw does not require it).
-  /// The permission covers only the sink, and ends with the Read.
+  /// The device requires that the sink of an RDMA Read is registered with remote write access. Set for iWARP devices
+  /// other than siw. The registration covers only the sink, and ends when the Read completes.
   bool remote_writable_sinks = false;
   /// Operations posted after an RDMA Read may complete before it (siw). Therefore every operation needs its own
   /// completion.
   bool overtakes_reads = false;
 
-  /// The limit of locked memory applies even to a process with CAP_IPC_LOCK (siw).
+  /// True if the device's driver applies the limit of locked memory even to a process with CAP_IPC_LOCK (siw).
   bool limit_binds_always = false;
 };
 
 /// `options`, with a keepalive of at least a second.
 VerbsOptions within_bounds(VerbsOptions options) noexcept;
-/// Whether this process is exempt from the limit of locked memory, on devices without limit_binds_always.
+/// Whether this process has the capability CAP_IPC_LOCK. The limit of locked memory then applies to the process only on
+/// devices with limit_binds_always.
 bool may_lock_memory() noexcept;
 Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options);
 

@@ -18,8 +18,9 @@ namespace rpcrdma::fabric::verbs {
 class OpenDevice {
  public:
   explicit OpenDevice(ibv_context& context) noexcept : context_(context) {}
-  /// Closes the device if it was removed. By then the last fabric has destroyed its objects on the device, except for
-  /// an rdma_cm id, which keeps the context alive.
+  /// If the device was removed, closes it, so that the kernel can complete the removal. When this destructor runs, the
+  /// last fabric must have destroyed its objects on the device, except for an rdma_cm id, which keeps the ibv_context
+  /// valid.
   ~OpenDevice();
   OpenDevice(const OpenDevice&) = delete;
   OpenDevice& operator=(const OpenDevice&) = delete;
@@ -27,11 +28,12 @@ class OpenDevice {
   /// To be called when the kernel is removing the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
-  /// Each fabric on the device enters a function that tells it when the device has failed. The event itself arrives at
-  /// only one fabric.
+  /// Holds one function for each fabric on the device, which tells the fabric that the device has failed. The event of
+  /// the device arrives at only one fabric. That fabric calls note_failed(), which calls every function in the list.
   using Users = std::list<UniqueFunction<void()>>;
   Users::iterator enter(UniqueFunction<void()> post_failure);
-  /// After this returns, the function passed to enter() is neither running nor called again.
+  /// Removes the function that enter() has added. When leave() returns, this function is not running, and it will not
+  /// be called again.
   void leave(Users::iterator user) noexcept;
   void note_failed() noexcept;
 

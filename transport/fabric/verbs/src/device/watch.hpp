@@ -5,8 +5,8 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Waits on a descriptor of rdma-core in the io_context, from assign() to release(). Always owned by a shared_ptr: a
-/// wait in progress keeps it alive.
+/// From assign() to release(), waits for events on a descriptor of rdma-core, and calls drain() on the io_context when
+/// there are any. A shared_ptr must own each Watch, because a wait in progress keeps the Watch alive.
 class Watch : public std::enable_shared_from_this<Watch> {
  public:
   Watch(const Watch&) = delete;
@@ -20,7 +20,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
   /// Starts to wait on `descriptor`, and makes it non-blocking. The descriptor belongs to the caller, which must call
   /// release() before it closes the descriptor.
   void assign(int descriptor);
-  /// drain() does not start after this call.
+  /// Ends the wait on the descriptor. drain() does not start after this call, but a drain() in progress continues.
   void release() noexcept;
 
  private:

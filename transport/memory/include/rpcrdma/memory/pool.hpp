@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Registered memory. A pool registers slabs once, cuts them into buffers, and lends the buffers as move-only
-// RegisteredBuffers.
+// Registered memory. A Pool allocates memory in slabs, and registers each slab once with the fabric. It divides the
+// slabs into buffers, and lends each buffer as a move-only RegisteredBuffer.
 //
-// Ownership. A Pool owns its slabs and must outlive the buffers it lent. Only the fabric's thread may use a Pool and
-// return buffers to it; any thread may access the bytes of a lent buffer.
+// Ownership. A Pool owns its slabs, and must outlive the buffers that it has lent. Only the fabric's thread may use a
+// Pool and return buffers to it. Any thread may access the bytes of a lent buffer.
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -28,8 +28,8 @@ class RPCRDMA_EXPORT RegisteredBuffer {
 
   /// False if empty.
   explicit operator bool() const noexcept { return ref_.data != nullptr; }
-  /// The whole buffer. Valid while this object holds the memory, but only until the fabric loses its device
-  /// (fabric/lasting.hpp): call ref() again for work that is posted later.
+  /// The whole buffer, with its present key. The result is valid while this object holds the memory. If the fabric
+  /// loses its device (fabric/lasting.hpp), the key in the result becomes invalid. Then call ref() again.
   BufferRef ref() const noexcept;
   /// The first `count` bytes of the buffer; `count` is at most ref().size.
   BufferRef first(std::uint32_t count) const noexcept { return ref().slice(0, count); }
@@ -55,15 +55,18 @@ struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< the most bytes registered; beyond this allocate() fails
 };
 
-/// `wanted`, with max_octets limited by the fabric's limit of locked memory, which `pools` pools share. Half of the
-/// limit remains for registrations outside the pools: exposures, sinks of RDMA Reads, pages of exports.
+/// Returns `wanted`, with max_octets reduced if necessary: `pools` pools of the returned size together take at most
+/// half of the memory that the fabric can lock. The other half remains for registrations outside the pools: exposed
+/// memory, sinks of RDMA Reads, and pages of memory exports.
 RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities,
                                         std::size_t pools) noexcept;
 
-/// Lends page-aligned buffers and keeps them for reuse. The size classes are the powers of two from 4 KiB to 4 MiB;
-/// larger buffers are allocated one by one. If the class of the wanted size has a free buffer, allocate() neither maps
-/// nor registers memory. If the fabric does not enforce exact window bounds, each buffer is a region of its own. Idle
-/// slabs are dropped when a new slab would otherwise exceed the bound or the limit of locked memory.
+/// Lends page-aligned buffers of registered memory, and keeps returned buffers for reuse. The pool registers memory in
+/// slabs. A slab holds buffers of one size class. The size classes are the powers of two from 4 KiB to 4 MiB. A larger
+/// buffer has a slab of its own. If the size class of the wanted size has a free buffer, allocate() neither maps nor
+/// registers memory. If the fabric does not enforce exact window bounds, each slab holds one buffer only. If a new slab
+/// would exceed PoolOptions::max_octets or the limit of locked memory, the pool first drops slabs of which no buffer is
+/// lent.
 class RPCRDMA_EXPORT Pool {
  public:
   /// An empty pool: memory is registered when it is first needed. `fabric` must outlive the pool.
@@ -108,7 +111,8 @@ class RPCRDMA_EXPORT Pool {
 
   fabric::Fabric& fabric_;
   PoolOptions options_;
-  std::vector<std::unique_ptr<SizeClass>> classes_;  // the last one: buffers larger than those of the other classes
+  // The size classes in ascending order. The last class takes the buffers that are too large for the other classes.
+  std::vector<std::unique_ptr<SizeClass>> classes_;
   Counters counters_;
 };
 

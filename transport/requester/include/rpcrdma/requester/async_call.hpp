@@ -19,8 +19,9 @@ namespace rpcrdma::transport {
 struct CallSpec {
   /// Writes the call message, `xid` first. May run more than once (Call::encode()), and must write the same message.
   UniqueFunction<void(PayloadBuilder& out, std::uint32_t xid)> encode;
-  /// As in Call: the largest reply without the results, and registered memory for results that may be reduced. This
-  /// memory, and the memory that `encode` passes to out.item(), belongs to the operation until it completes.
+  /// This member and the members below have the meaning of the members of Call with the same names. The memory in
+  /// `results`, and the memory that `encode` passes to out.item(), must stay valid until the operation completes.
+  /// Before then, the caller must not access the former, and must not change the latter.
   std::uint32_t max_reply = 1024;
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
   bool may_reduce = true;

@@ -25,7 +25,8 @@ class RPCRDMA_EXPORT CallSink {
   /// The client has connected or reconnected. The upper layer must tell the server on each connection whether this
   /// client accepts reverse calls.
   virtual void on_connected(Connection& /*connection*/) noexcept {}
-  /// The reverse calls that the sink accepts, for version two (xcharext-01 section 3.3).
+  /// Returns which reverse calls the sink accepts. With version two, the client announces this to the server
+  /// (xcharext-01 section 3.3).
   virtual BackwardSupport support() const noexcept { return BackwardSupport::size_limited; }
   /// A reverse call; `message` may be moved from. Called on the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
@@ -33,7 +34,7 @@ class RPCRDMA_EXPORT CallSink {
   virtual void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept = 0;
   /// The connection has ended or was not made, or the client is being destroyed. Nothing is posted any more.
   virtual void on_lost() noexcept = 0;
-  /// The end of a batch of completions.
+  /// Runs after each batch of completions and, at other times, before posted work is submitted.
   virtual void on_batch_end() noexcept {}
 
  protected:
@@ -42,31 +43,34 @@ class RPCRDMA_EXPORT CallSink {
 
 /// Parameters of a client's connections, and limits of its calls.
 struct ClientOptions {
-  ConnectionOptions connection;  ///< negotiated at every connect
-  /// Wait between attempts to connect: doubles from the first value to the last, with jitter.
+  ConnectionOptions connection;  ///< what this side wants for each connection
+  /// The upper limit of the first wait between two attempts to connect. The limit doubles with each further attempt, up
+  /// to `last_backoff`. Each wait is drawn at random between half of the limit and the limit.
   std::chrono::milliseconds first_backoff{50};
-  std::chrono::milliseconds last_backoff{5000};  ///< bound of the wait
+  std::chrono::milliseconds last_backoff{5000};  ///< the highest limit of a wait
   /// If a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
   /// re-established: the server may have vanished without closing the connection. The same happens this long after a
   /// call was cancelled if calls that were cancelled, or passed their deadlines, hold all credits.
   std::chrono::milliseconds silence{10000};
-  /// A call that is cancelled or past its deadline waits at most this long for the server to stop using the memory of
-  /// the call (a transfer in progress, a Send not accepted). Then the connection is aborted, which frees the memory at
-  /// once.
+  /// The longest time for which the end of a call that is cancelled or past its deadline waits for the server. The
+  /// memory of such a call may still be in use, because the server transfers data or has not accepted the Send. After
+  /// this time the client aborts the connection, so that the memory is no longer used.
   std::chrono::milliseconds grace{1000};
   /// With VersionChoice::automatic: if the server does not support version two, the client does not offer it again for
   /// this time.
   std::chrono::seconds version_memory{600};
   /// Largest call message that may be sent as a Position-Zero Read chunk, in bytes.
   std::uint32_t max_long_call = 1u << 20;
-  /// The maximum number of calls in the waiting queue. (Windows and Reply chunk memory are bounded by the credits.)
+  /// If this many calls wait to be sent, a further call fails with BaseError::out_of_memory. Waiting calls hold no
+  /// windows and no Reply chunk memory of the pool. Only calls on the wire do, whose number the credits bound.
   std::uint32_t max_waiting = 1u << 16;
 };
 
-/// Connects on the first submit() or connect(), and keeps the connection. Uses `fabric` and `pool` on the fabric's
-/// thread; both must outlive the client and any Call::done() in progress. Destroying the client ends the connection at
-/// once. Calls that are not over complete before the destructor returns, with BaseError::cancelled unless their outcome
-/// is already known. Call::done() may destroy the client.
+/// The client of one server. Connects on the first submit() or connect(), and keeps the connection. A client uses its
+/// fabric and its pool on the fabric's thread. The fabric and the pool must outlive the client and any Call::done() in
+/// progress. Destroying the client ends the connection at once. Each call that is not over then completes before the
+/// destructor returns, with BaseError::cancelled unless the outcome of the call is already known. Call::done() may
+/// destroy the client.
 class RPCRDMA_EXPORT Client {
  public:
   /// A client that is not connected yet. To be called on the fabric's thread.
@@ -89,9 +93,9 @@ class RPCRDMA_EXPORT Client {
   virtual bool connecting() const noexcept = 0;
   /// The transport characteristics of both sides, in version two. Valid as long as the client.
   virtual CharacteristicsExchange& exchange() noexcept = 0;
-  /// From now on, `sink` receives reverse calls. It must outlive the client. While there is a sink, a lost connection
-  /// is re-established even if no call waits (RFC 8167 section 5.4), except after close(). Null: reverse calls are
-  /// discarded (section 6).
+  /// Passes reverse calls to `sink` from now on. `sink` must outlive the client. While there is a sink, the client
+  /// re-establishes a lost connection even if no call waits (RFC 8167 section 5.4), but not after close(). If `sink` is
+  /// null, the client discards reverse calls (RFC 8167 section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;
 };
 

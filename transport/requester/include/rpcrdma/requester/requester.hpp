@@ -34,10 +34,13 @@ class RPCRDMA_EXPORT Call {
   /// send credits were short, and each time that the call has to be sent again. Must always write the same message.
   /// Memory given to out.item() stays valid and unchanged until done().
   virtual void encode(PayloadBuilder& out) noexcept = 0;
-  /// The call is over. On success `reply` is the reduced reply, valid only while done() runs. It has one item for each
-  /// Write chunk that was offered, in order: the number of bytes placed in the chunk (0: unused) and the memory of
-  /// `results`. If no Write chunk was offered, there are no items. On error `reply` is null. In both cases no peer can
-  /// access memory of this call any more.
+  /// Runs when the call is over. The peer can then no longer access memory of this call.
+  ///
+  /// On success, `reply` is the reduced reply, which is valid only while done() runs. It has one item for each Write
+  /// chunk that the call has offered, in the same order. The length of an item is the number of bytes that the
+  /// responder has placed in the chunk, or 0 if the chunk is unused. The item refers to the memory in `results`.
+  ///
+  /// On error, `reply` is null.
   virtual void done(error_code status, const Payload* reply) noexcept = 0;
 
   std::uint32_t xid = 0;  ///< unique among the calls in flight, for example from Requester::next_xid()
@@ -49,16 +52,19 @@ class RPCRDMA_EXPORT Call {
   /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4. Like the memory of
   /// `results`, it belongs to the caller. Empty or too short: the requester takes memory from its pool.
   BufferRef reply_memory;
-  /// Tells how far the peer has written `reply_memory`. Valid from the sending of the call until done() returns or the
-  /// connection is lost; null if the call does not expose `reply_memory`, or the fabric does not report arrivals. The
-  /// bytes that have arrived are the start of the reply only if the reply is a Long Reply and was written in order.
+  /// Reports how many bytes the peer has written to `reply_memory`. The requester sets this pointer when it sends the
+  /// call. The pointer is valid until done() returns or the connection is lost. It is null if the call does not expose
+  /// `reply_memory`, or if the fabric does not report arrivals. The bytes that have arrived are the start of the reply
+  /// only if the reply is a Long Reply and the peer writes it in order.
   const fabric::Arrival* reply_arrival = nullptr;
-  /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
+  /// Whether DDP-eligible items of the call and of the reply may be in chunks of their own. RPCSEC_GSS integrity and
+  /// privacy require that they stay in the RPC message (RFC 8166 section 8.2.2.3): then set this to false.
   bool may_reduce = true;
   /// Counts this call each time that it is sent, and the time from submit() to the arrival of its reply. Must outlive
   /// the call. Null: the call is not counted.
   CallStatistics* statistics = nullptr;
-  /// The time at which the call fails with BaseError::deadline_exceeded or TransportError::unreachable.
+  /// A call that is not over at this time fails with BaseError::deadline_exceeded. Over RDMA, the error is
+  /// TransportError::unreachable if the call was never sent and there is no connection.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 
  protected:
@@ -67,8 +73,10 @@ class RPCRDMA_EXPORT Call {
  private:
   friend struct CallAccess;
   enum class State : std::uint8_t { over, waiting, on_wire, failed };
-  boost::intrusive::list_member_hook<> queue_;  // links calls that wait to be sent, or for done() with an error
-  void* slot_ = nullptr;                        // the requester's state while the call is on the wire
+  // Links the call into one of two lists of the requester: the calls that wait to be sent, and the failed calls whose
+  // done() has not been called yet.
+  boost::intrusive::list_member_hook<> queue_;
+  void* slot_ = nullptr;  // the requester's state of this call while the call is on the wire
   error_code failure_;
   State state_ = State::over;
   bool was_sent_ = false;

@@ -12,10 +12,15 @@ namespace rpcrdma::transport {
 class Connection;
 struct Received;
 
-/// Sends calls without chunks (RFC 8167 section 5.3), unless a client of version two has announced that it accepts
-/// chunks. Without chunks, a call that exceeds the inline threshold fails with TransportError::call_too_long, and a
-/// call whose largest reply exceeds it fails with reply_too_long. At most 1024 calls wait. The requester ends with its
-/// connection: calls then fail with connection_lost, as a server cannot connect to its client.
+/// Sends the calls of a server to its client on one connection. The calls have no chunks (RFC 8167 section 5.3), unless
+/// the client uses version two and is known to accept reverse calls with chunks.
+///
+/// If the calls have no chunks, a call that exceeds the inline threshold fails with TransportError::call_too_long. A
+/// call whose largest possible reply exceeds the inline threshold fails with TransportError::reply_too_long.
+///
+/// Up to 1024 calls wait until they can be sent. A further call fails with BaseError::out_of_memory. When the
+/// connection is lost, the calls in progress fail with TransportError::connection_lost. Later calls fail as well,
+/// because a server cannot connect to its client.
 ///
 /// Used on the connection's thread, except for connected(). The last reference may be dropped anywhere on that thread,
 /// even in Call::done(). Calls in progress then complete with BaseError::cancelled, and the object is destroyed from

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks of non-zero Position when the handler names
-// their destination, writes the Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both
-// sides permit remote invalidation and the call has chunks).
+// The responder of RFC 8166, which serves calls. It delivers a call to the handler in reduced form. It pulls a Read
+// chunk of non-zero Position when the handler names memory for the data. When the handler replies, the responder writes
+// the Write chunks and the Reply chunk and sends the reply. It uses Send with Invalidate if both sides permit remote
+// invalidation and the call has chunks.
 //
-// Threads: everything here, unless a function says otherwise, belongs to the thread of the connection's io_context,
-// IncomingCall::context().
+// Threads: unless a comment says otherwise, the functions of this file, and the handlers that are given to them, run on
+// the thread of the io_context that IncomingCall::context() returns, which is the io_context of the connection.
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <memory>
@@ -40,10 +41,10 @@ class RPCRDMA_EXPORT IncomingCall {
  public:
   /// The XID of the RPC.
   virtual std::uint32_t xid() const noexcept = 0;
-  /// The reduced call message. Items are the Read chunks of non-zero Position, in ascending order; the parts of an item
-  /// are empty until it has been pulled. If the call is long (Position-Zero Read chunk), at least its first
-  /// ServerOptions::first_of_long_call bytes have been pulled before delivery; the length of the payload is that of the
-  /// whole message. Valid until the call is ended.
+  /// The reduced call message. Its items are the Read chunks of non-zero Position, in ascending order of Position. The
+  /// parts of an item are empty until pull() has read the item. A long call, which has a Position-Zero Read chunk, is
+  /// delivered when at least its first ServerOptions::first_of_long_call bytes have been read, or the whole message if
+  /// it is shorter. In both cases Payload::length is the length of the whole message. Valid until the call is ended.
   virtual const Payload& payload() const noexcept = 0;
   /// The connection of the call. Valid until the call is ended, even if the connection is lost. May be called on any
   /// thread.
@@ -69,18 +70,19 @@ class RPCRDMA_EXPORT IncomingCall {
 
   /// Receives the outcome of an operation, once.
   using Handler = UniqueFunction<void(error_code)>;
-  /// Waits for `octets` bytes of the server's bulk budget, which this call holds until it is over. The requests of one
-  /// connection are granted in order. Peer addresses, and the connections of an address, take turns, each up to its
-  /// fair share (rpcrdma/base/budget.hpp). May be called once per call. Fails with BaseError::out_of_memory if `octets`
-  /// exceeds the whole budget. `handler` may run at once.
+  /// Waits until `octets` bytes of the server's bulk budget can be reserved for this call, and then runs `handler`. The
+  /// call holds the bytes until it is over. `handler` may run before this function returns. The requests of one
+  /// connection are granted in order. Peer addresses take turns, and so do the connections of one address, each up to
+  /// its fair share (rpcrdma/base/budget.hpp). Fails with BaseError::out_of_memory if `octets` exceeds the whole
+  /// budget. May be called once per call.
   virtual void reserve_bulk(std::uint32_t octets, Handler handler) = 0;
   /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid until
   /// `handler` has run. May be called once per item. On success payload().items[index].parts refers to the data.
   virtual void pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) = 0;
 
-  /// Reads bytes of a long call, starting at `offset` of the message, into `destination`, registered memory that stays
-  /// valid until `handler` has run. The bytes must lie beyond those that were pulled before delivery, which payload()
-  /// has. May be called any number of times.
+  /// Reads a part of a long call into `destination`. The part starts at `offset` of the message and is as long as
+  /// `destination`, which is registered memory that stays valid until `handler` has run. The first bytes of the message
+  /// were read before delivery and are in payload(); the part must lie after them. May be called any number of times.
   virtual void pull_rest(std::uint32_t /*offset*/, std::span<const BufferRef> /*destination*/, Handler handler) {
     handler(BaseError::invalid_argument);
   }
@@ -88,31 +90,37 @@ class RPCRDMA_EXPORT IncomingCall {
   /// The builder of the reply message, which begins with the XID; item() adds a DDP-eligible result. Each call of
   /// reply() starts the message again from its beginning.
   virtual PayloadBuilder& reply() noexcept = 0;
-  /// Whether write_ahead() is possible for a reply of `length` bytes: the call has no Write chunk, it has a Reply chunk
-  /// in which the reply fits, and the reply exceeds the inline threshold even without a header.
+  /// Returns true if write_ahead() is possible when the reply has `length` bytes so far. This requires that the call
+  /// has no Write chunk, and that its Reply chunk has room for `length` bytes. `length` must also exceed the inline
+  /// threshold, so that the reply cannot be sent inline.
   virtual bool may_write_ahead(std::uint32_t /*length*/) const noexcept { return false; }
-  /// Writes to the Reply chunk the bytes that have been added to the reply since the last write_ahead(). `handler` runs
-  /// with the outcome when the fabric no longer reads that memory; do not change the reply before then. The bytes
-  /// written are part of the reply that send() completes. Later changes to them are not sent, unless reply() starts the
-  /// message again.
+  /// Writes a part of the reply to the Reply chunk before the reply is complete: the bytes that have been added to the
+  /// reply since the last write_ahead(). `handler` runs with the outcome when the fabric no longer reads these bytes.
+  /// The caller must not change the reply before then. send() later writes only the bytes that no write_ahead() has
+  /// written. Changes to bytes that have been written already are therefore not sent, unless reply() starts the message
+  /// again.
   virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
-  /// Sends the reply: items in the Write chunks, in order, all other bytes inline or in the Reply chunk. A reply that
-  /// does not fit becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). In three cases the connection is ended,
-  /// and the client sends the call again (section 4.5.4): memory ran out while the reply was built, an RDMA Write or
-  /// the Send failed, or the reply fitted the Receives of the client before this side asked for smaller ones. `handler`
-  /// runs with the outcome when the memory given to reply().item() is no longer used. The CallHandler must not use the
-  /// call after send().
+  /// Sends the reply. The items of the reply go into the Write chunks of the call, in order. All other bytes go inline
+  /// or into the Reply chunk. If the reply does not fit, the client receives an RDMA_ERROR with ERR_CHUNK instead (RFC
+  /// 8166 section 4.5.3). In three cases this side ends the connection, so that the client sends the call again on
+  /// another connection (section 4.5.4):
+  ///   - Memory ran out while the reply was built.
+  ///   - An RDMA Write or the Send failed.
+  ///   - The reply fitted the client's Receives until this side asked the client for smaller ones.
+  /// `handler` runs with the outcome when the memory given to reply().item() is no longer used. The CallHandler must
+  /// not use the call after send().
   virtual void send(Handler handler) = 0;
-  /// Ends the call without a reply: the client waits until its deadline. For calls that must not be answered. It is not
-  /// meant for replies that cannot be built.
+  /// Ends the call without a reply, so that the client waits until its deadline. Use this function only for a call that
+  /// must not be answered. Do not use it if the reply cannot be built.
   virtual void discard() = 0;
   /// Ends the call with RDMA_ERROR, ERR_CHUNK.
   virtual void fail() = 0;
 
-  /// A requester for calls to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). It fails
-  /// all calls until the upper layer calls allow(), after the client has announced that it accepts calls. Null if the
-  /// connection is lost, and over a transport without a reverse direction. A reference to the requester keeps it alive
-  /// after the connection has ended. Use it on the thread of context().
+  /// Returns a requester for calls to this client on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). The
+  /// upper layer calls ReverseRequester::allow() when the client has announced that it accepts calls. Until then the
+  /// requester fails all calls. This function returns null if the connection is lost, if this call is itself a reverse
+  /// call, or over a transport without a reverse direction. The caller may keep the requester after the connection has
+  /// ended. The requester must be used on the thread of context().
   virtual std::shared_ptr<ReverseRequester> reverse() { return {}; }
 
  protected:

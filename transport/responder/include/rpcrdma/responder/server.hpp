@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The server side: listeners, the accepted connections, which are distributed over threads, and their limits.
+// The server side of the transport: listeners, accepted connections, and limits for the connections. The connections
+// are distributed over threads.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <limits>
@@ -20,13 +21,14 @@ namespace rpcrdma::transport {
 /// Parameters of a server's connections, and its limits.
 struct ServerOptions {
   ConnectionOptions connection;  ///< negotiated with each client
-  /// At a limit a new connection replaces one that has been idle for `idle_grace`; if there is none, the new connection
-  /// is rejected.
+  /// The maximum number of connections, over all peers. At this limit, or at the limit of its peer address, a new
+  /// connection replaces a connection that has been idle for `idle_grace`. If there is no such connection, the server
+  /// rejects the new connection.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, over all its ports
   /// A connection without a call for this time is idle and may be evicted, unless the program holds a reference to its
   /// ReverseRequester and reverse calls are allowed. Its client reconnects when it has a call.
-  std::chrono::milliseconds idle_grace{10000};  ///< also the interval at which idle pool memory is unmapped
+  std::chrono::milliseconds idle_grace{10000};  ///< also the interval at which idle memory of the pool is released
   /// The maximum number of bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once. Peer
   /// addresses and their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their
   /// own, a quarter as large but at least `max_chunk`.
@@ -34,23 +36,24 @@ struct ServerOptions {
   /// The largest Read chunk or long call that is accepted, in bytes. A reply in a Reply chunk, without its items, can
   /// be only a little longer. No RFC sets this limit.
   std::uint32_t max_chunk = (1u << 20) + 65536;
-  /// The number of bytes of a long call that are pulled before the call is delivered, at least 8. The handler pulls the
-  /// rest with pull_rest(). A long call with other Read chunks is always pulled completely.
+  /// The number of bytes of a long call that the server pulls before it delivers the call to the handler, at least 8.
+  /// The handler pulls the other bytes with IncomingCall::pull_rest(). If a long call has other Read chunks besides its
+  /// Position-Zero Read chunk, the server pulls all bytes of the long call before it delivers the call.
   std::uint32_t first_of_long_call = std::numeric_limits<std::uint32_t>::max();
   /// The maximum number of segments in one header. RFC 8267 section 6.4.2 asks for support of 16 segments in each of
   /// four chunks. [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
-  /// A connection is ended when RDMA Reads, Writes or Sends to the peer are outstanding, and none has completed for
-  /// this long. Until then the connection may hold a part of the bulk budget.
+  /// The server ends a connection if RDMA Reads, RDMA Writes or Sends to the peer are outstanding, and none of them has
+  /// completed for this time. Until then, such a connection may hold a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
-  /// Replaces progress_timeout, if shorter, while another connection waits for bytes of a budget that the silent
-  /// connection holds.
+  /// The time limit that applies in place of progress_timeout, if it is shorter, while the connection holds bytes of a
+  /// budget and another connection waits for bytes of this budget.
   std::chrono::milliseconds pressed_timeout{2000};
 };
 
-/// One thread's share of the server. All objects that it names must outlive the Server. The io_context of each worker
-/// is run by one thread. Receives take up to about an eighth of the pool; as this part is used up, clients are granted
-/// fewer credits than they request.
+/// The share of the server that one thread runs. This thread runs the io_context of `fabric`. The fabric, the pool and
+/// the handler must outlive the Server. The receives of the worker's connections may use about an eighth of the pool.
+/// When little of this part is left, a client may be granted fewer credits than it requests.
 struct Worker {
   fabric::Fabric* fabric = nullptr;  ///< its io_context is the worker's event loop
   memory::Pool* pool = nullptr;      ///< a pool of that fabric
@@ -83,21 +86,23 @@ struct ListenerCounters {
   fabric::Endpoint endpoint;      ///< where it listens, with the port in use
   std::uint32_t connections = 0;  ///< open now, or being set up
   std::uint64_t accepted = 0;     ///< connections made
-  std::uint64_t refused = 0;      ///< requests beyond a limit, or while the server shuts down
+  std::uint64_t refused = 0;      ///< requests refused at a limit, or because the server shuts down
   std::uint64_t failed = 0;       ///< requests that failed during set-up, as far as the provider sees them
 };
 
 /// What one worker of a server has done.
 struct WorkerReport {
   Traffic traffic;  ///< the sum over all connections since the start, including those that have ended
-  /// The parts of `traffic`, in the order of Server::listeners(), which may be longer.
+  /// The parts of `traffic` that belong to each listener, in the order of Server::listeners(). If this vector is
+  /// shorter than listeners(), the listeners beyond its end have had no traffic on this worker.
   std::vector<Traffic> by_listener;
   std::size_t connections = 0;            ///< connections that are open or being set up
   std::vector<ConnectionReport> busiest;  ///< the connections that have sent the most calls, in descending order
 };
 
-/// May be made, used and destroyed while the workers' threads run, or before they start. Its functions, except
-/// report(), may be called from any thread.
+/// Accepts connections from clients, and passes their calls to the handlers of the workers. A Server may be made, used
+/// and destroyed while the threads of the workers run, or before they start. Any thread may call the functions of a
+/// Server, except report().
 class RPCRDMA_EXPORT Server {
  public:
   /// `workers` must not be empty. The listeners belong to the first worker; connections are assigned to all workers
@@ -131,8 +136,8 @@ class RPCRDMA_EXPORT Server {
   virtual Counters counters() const noexcept = 0;
   /// The listeners in the order in which they have begun to listen, closed ones included. May be called on any thread.
   virtual std::vector<ListenerCounters> listeners() const = 0;
-  /// What worker `index` has done; lists at most `most_connections` of its connections. Called on the thread of that
-  /// worker.
+  /// Returns the report of worker `index`, in which WorkerReport::busiest has at most `most_connections` connections.
+  /// Called on the thread of that worker.
   virtual WorkerReport report(std::size_t index, std::size_t most_connections) const = 0;
 };
 

@@ -38,7 +38,8 @@ class ChunkLists {
   void begin_write_chunk();
   void add_write_segment(const Segment& segment);
 
-  /// The Reply chunk; absent and present-but-empty are different.
+  /// The Reply chunk. reply_chunk() is empty both if the Reply chunk is absent and if it has no segments.
+  /// has_reply_chunk() tells these two cases apart.
   bool has_reply_chunk() const noexcept { return has_reply_; }
   std::span<const Segment> reply_chunk() const noexcept { return reply_; }
   std::span<Segment> reply_chunk() noexcept { return reply_; }

@@ -26,7 +26,7 @@ namespace rpcrdma::wire {
 /// message that matches none of its own calls as a Responder does. answered_with() implements the column of the
 /// Responder.
 enum class WireError {
-  too_short = 1,      ///< shorter than 16 bytes or, if it is not an RDMA_ERROR, than 28 bytes
+  too_short = 1,      ///< fewer than 16 bytes, or fewer than 28 bytes if the message is not an RDMA_ERROR
   bad_version,        ///< a version that this receiver does not accept
   bad_procedure,      ///< rdma_proc is not a procedure of the version
   bad_chunks,         ///< malformed chunk lists, an RDMA_NOMSG without chunks, or a payload neither call nor reply

@@ -36,7 +36,8 @@ std::string_view name_of(ErrorKind kind) noexcept;
 /// The direction of a version two message, with the values of an RPC message's msg_type (RFC 5531 section 9).
 enum class Direction : std::uint32_t { call = 0, reply = 1 };
 
-/// One header. Reused from message to message: clear() and decode() keep the capacity of its lists.
+/// One RPC-over-RDMA header. A Header may be reused from message to message, because clear() and decode() keep the
+/// capacity of its lists.
 struct Header {
   std::uint32_t xid = 0;             ///< the XID of the RPC message (section 4.2.1), or of the optional message
   std::uint32_t version = kVersion;  ///< an RDMA_ERROR repeats the version of the message that it answers
@@ -56,10 +57,11 @@ struct Header {
 bool operator==(const Header& a, const Header& b) noexcept;
 
 struct DecodeLimits {
-  /// The maximum number of segments in all lists together, and the maximum number of Write chunks. The RFC sets no
-  /// limit but the size of a message.
+  /// decode() refuses a header with more segments than this in its three chunk lists together, and a header with more
+  /// Write chunks than this. RFC 8166 limits these numbers only by the size of the message.
   std::size_t max_segments = 4096;
-  /// The range of accepted versions; decode() refuses others, except of an RDMA_ERROR, with WireError::bad_version.
+  /// The lowest and the highest version that decode() accepts. It refuses a message of another version with
+  /// WireError::bad_version, unless the message is an RDMA_ERROR.
   std::uint32_t lowest_version = kVersion;
   std::uint32_t highest_version = kVersion;
 };
@@ -85,11 +87,14 @@ Result<std::size_t> encode(const Header& header, MutableOctets out) noexcept;
 /// The size that encode() would write, counted by the encoder itself. 0 for a header that encode() refuses.
 std::size_t encoded_size(const Header& header) noexcept;
 
-/// Fills `out` with the RDMA_ERROR that answers `bad` (section 4.5): same XID, same version, no chunks.
+/// make_err_vers() and make_err_chunk() fill `out` with the RDMA_ERROR that answers the message with the header `bad`
+/// (section 4.5). The RDMA_ERROR has the XID and the version of `bad`, and no chunks. ERR_VERS also states the range of
+/// versions in `accepted`.
 void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out,
                    const DecodeLimits& accepted = {}) noexcept;
 void make_err_chunk(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept;
-/// RDMA2_ERR_INVAL_OPTION, for an RDMA2_OPTIONAL of a type that this side does not support (v2-01 section 3.1).
+/// Like make_err_chunk(), but with the error RDMA2_ERR_INVAL_OPTION. It answers an RDMA2_OPTIONAL of a type that this
+/// side does not support (v2-01 section 3.1).
 void make_err_option(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept;
 
 }  // namespace rpcrdma::wire

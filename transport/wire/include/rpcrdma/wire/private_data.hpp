@@ -24,7 +24,8 @@ struct PrivateData {
   friend bool operator==(const PrivateData&, const PrivateData&) = default;
 };
 
-/// `size` as the peer decodes it: rounded down to a multiple of 1024, within the limits (section 4.2).
+/// Returns the size that the peer decodes if this side announces `size`: limited to the range from kMinThreshold to
+/// kMaxThreshold, and rounded down to a multiple of 1024 (section 4.2).
 std::uint32_t advertised_size(std::uint32_t size) noexcept;
 
 std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept;
@@ -33,12 +34,14 @@ std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept
 /// absent, has an unknown version, or is cut short; the receiver then assumes PrivateData{}.
 std::optional<PrivateData> find_private_data(Octets received) noexcept;
 
-/// Inline thresholds of one connection, as one side sees them: bytes of one Send, header included. They apply to both
-/// roles and to both directions of calls.
+/// The inline thresholds that one side of a connection uses: `send` for the messages that this side sends, `receive`
+/// for the messages that it receives. A threshold is the largest size of one Send in bytes, including the transport
+/// header. Both thresholds apply to calls and to replies, and to the forward and the reverse direction.
 struct Thresholds {
   std::uint32_t send = kMinThreshold;
   std::uint32_t receive = kMinThreshold;
-  bool remote_invalidation = false;  ///< Send with Invalidate may be used; in negotiate(): both sides set R
+  /// Whether Send with Invalidate may be used. negotiate() sets this member to true if both sides have set flag R.
+  bool remote_invalidation = false;
 };
 Thresholds negotiate(const PrivateData& ours, const PrivateData& peers) noexcept;
 

@@ -27,13 +27,15 @@ struct ClientInterrupted {
   int signal = 0;
 };
 
-/// The tester. suite() needs no command; reach() and the cases do.
+/// Tests one client, which is the program ClientOptions::command. reach() and the cases run this command. suite(),
+/// which returns the cases, may be called even if the command is empty.
 class ClientTester {
  public:
   explicit ClientTester(ClientOptions options);
   ~ClientTester();
   const Suite& suite() const noexcept;
-  /// Listens, and runs the command against a server without a fault. Returns an error message, or an empty string.
+  /// Starts to listen, and then runs the command once while the tester's server makes no deliberate fault. Returns an
+  /// error message, or an empty string if the command has succeeded.
   std::string reach();
 
  private:

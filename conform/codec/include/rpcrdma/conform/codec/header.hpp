@@ -67,9 +67,10 @@ struct PrivateData {
 };
 
 Bytes encode(const PrivateData& data);
-/// Finds the structure at any offset (RFC 8797 section 5.2); nothing if it is absent, truncated or of another version.
+/// Searches `bytes` for the structure of RFC 8797, which may begin at any offset (section 5.2). Returns nothing if
+/// `bytes` contains no complete structure, or if the first one has another version than 1.
 std::optional<PrivateData> find_private_data(View bytes);
-/// The number of bytes that a size stands for.
+/// The number of bytes that a value of PrivateData::send_size or receive_size stands for.
 constexpr std::uint32_t bytes_of_size(std::uint8_t size) noexcept { return (size + 1u) * 1024u; }
 
 }  // namespace rpcrdma::conform

@@ -57,7 +57,8 @@ using Handle = Bytes;
 Bytes handle_args(View handle);
 Bytes name_args(View directory, std::string_view name);
 Bytes read_args(View handle, std::uint64_t offset, std::uint32_t count);
-/// WRITE up to and including the count word of the data: the part that stays inline if the data is reduced.
+/// The arguments of WRITE, up to and including the length word of the data. This is the part of the arguments that
+/// remains in the Payload stream if the data is reduced.
 Bytes write_args_head(View handle, std::uint64_t offset, std::uint32_t count, std::uint32_t stable = kFileSync);
 Bytes write_args(View handle, std::uint64_t offset, View data, std::uint32_t stable = kFileSync);
 /// CREATE, UNCHECKED (0) or GUARDED (1), mode 0644.
@@ -119,7 +120,8 @@ struct Mount {
 Getattr decode_getattr(View results);
 Object decode_lookup(View results);
 Object decode_made(View results);
-/// `reduced`: the data travelled in a Write chunk, and neither its bytes nor its pad is in the stream.
+/// Decodes the results of READ. `reduced` is true if the responder returned the data in a Write chunk: `results` then
+/// contains the count word of the data, but neither its bytes nor its pad.
 Read decode_read(View results, bool reduced);
 Write decode_write(View results);
 Readlink decode_readlink(View results, bool reduced);

@@ -46,7 +46,8 @@ Bytes encode(const RpcCall& call);
 /// Decodes a call strictly; `arguments` are the bytes after the verifier.
 RpcCall decode_call(View message);
 
-/// An RPC reply. `low` and `high` are those of RPC_MISMATCH and PROG_MISMATCH.
+/// An RPC reply. If it is RPC_MISMATCH or PROG_MISMATCH, `low` and `high` are the lowest and the highest version that
+/// the server supports.
 struct RpcReply {
   std::uint32_t xid = 0;
   std::uint32_t status = kAccepted;

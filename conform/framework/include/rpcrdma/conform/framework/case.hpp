@@ -31,7 +31,7 @@ struct CaseInfo {
   std::string_view family() const noexcept { return std::string_view(id).substr(0, id.find('/')); }
 };
 
-/// Ends a case: the peer did not behave as required. what() describes its behaviour.
+/// The exception that ends a case because the peer has not behaved as required. what() describes what the peer did.
 struct CaseFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -83,8 +83,8 @@ class Suite {
   std::vector<Case> cases_;
 };
 
-/// Adds the cases of one family, whose functions take a `Target`: the connection, session or socket that the tester
-/// makes for each case.
+/// Adds the cases of one family to a Suite. The code of a case takes a `Target`: the connection, session or socket that
+/// the tester makes for that case. An example of a case:
 ///
 ///   family.must("version-0", "8166-4.5.1-a", "a call with rdma_vers 0", "ERR_VERS with the supported range",
 ///               [](Target& peer) { ... });

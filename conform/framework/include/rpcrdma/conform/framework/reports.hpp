@@ -12,8 +12,9 @@ namespace rpcrdma::conform {
 /// A line for each case that has run, details of failures and known divergences below it, totals at the end. `colours`:
 /// with ANSI colours.
 std::unique_ptr<Reporter> make_terminal_report(std::FILE* out, bool colours);
-/// Test Anything Protocol: valid as version 13 and 14. Failed cases are "not ok". Those below Level::must and known
-/// divergences have the directive todo, so that they do not count.
+/// Test Anything Protocol: valid as version 13 and 14. A failed case is "not ok". If its level is not Level::must, or
+/// if it is a known divergence, it also has the directive todo, so that a reader of the report does not count it as a
+/// failure.
 std::unique_ptr<Reporter> make_tap_report(std::FILE* out);
 /// JUnit XML, written at the end. Failed cases of Level::must are failures. Other failed cases and known divergences
 /// are "skipped" with a message.
@@ -21,7 +22,7 @@ std::unique_ptr<Reporter> make_junit_report(std::FILE* out);
 /// One HTML page without outside resources, written at the end.
 std::unique_ptr<Reporter> make_html_report(std::FILE* out);
 
-/// The HTML page and the JUnit document as text, for tests.
+/// Return the documents that make_html_report() and make_junit_report() write. For tests of these two formats.
 std::string html_page(const Summary& summary);
 std::string junit_document(const Summary& summary);
 

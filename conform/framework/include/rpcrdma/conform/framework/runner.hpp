@@ -49,7 +49,7 @@ struct Summary {
   Subject subject;
   std::vector<CaseResult> results;
   std::size_t selected = 0;  ///< cases that were to run
-  std::string lost;          ///< how the peer stopped serving ordinary calls, which ended the run; empty: it did not
+  std::string lost;          ///< if the last HealthCheck failed and ended the run: its error message; else empty
   std::chrono::milliseconds took{0};
 
   std::size_t count(Level level, Verdict verdict) const noexcept;
@@ -77,8 +77,8 @@ struct RunOptions {
   Subject subject;
 };
 
-/// Runs the selected cases in order. A case after which `healthy` reports a fault fails, and ends the run: further
-/// cases would only report the same fault.
+/// Runs the selected cases in order, and calls `healthy` after each case. If `healthy` returns an error message, the
+/// case fails and the run ends, because further cases would only report the same fault.
 Summary run(const Suite& suite, const RunOptions& options, const HealthCheck& healthy,
             const std::vector<std::unique_ptr<Reporter>>& reporters);
 

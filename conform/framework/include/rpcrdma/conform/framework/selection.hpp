@@ -25,7 +25,7 @@ class Selection {
   std::vector<std::regex> expressions_;
 };
 
-/// Divergences that the user of the tester accepts: cases that may fail.
+/// The known divergences of the peer: the cases that the user of the tester permits to fail, each with a reason.
 class Known {
  public:
   struct Entry {

@@ -11,7 +11,8 @@ namespace rpcrdma::nfsd {
 /// addresses.
 class Cidr {
  public:
-  /// Returns nothing for text of another form, for an IPv6 zone, and for less than 96 bits of an IPv4-mapped address.
+  /// Returns nothing if `text` is neither ADDRESS nor ADDRESS/BITS, or if ADDRESS has an IPv6 zone. Also returns
+  /// nothing if ADDRESS is IPv4-mapped and BITS is less than 96: this range would hold other addresses than IPv4 ones.
   static std::optional<Cidr> parse(std::string_view text);
   /// Treats an IPv4-mapped IPv6 address as the IPv4 address.
   bool contains(const boost::asio::ip::address& address) const noexcept;

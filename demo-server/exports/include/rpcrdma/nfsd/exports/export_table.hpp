@@ -37,8 +37,9 @@ using ExportPtr = std::shared_ptr<const Export>;
 /// The exports in the order of the configuration.
 using ExportList = std::vector<ExportPtr>;
 
-/// The exports of a server. Synchronized, but only one thread at a time may run add() or replace(). Must outlive the
-/// exports, which calls in progress share.
+/// The exports of a server. The functions may be called on any thread, but only one thread at a time may run add() or
+/// replace(). Calls in progress hold references to exports. The table must outlive the last of these references,
+/// because the file systems of memory exports use its PageStore.
 class ExportTable {
  public:
   /// The file data of all memory exports together takes at most `memory_bytes` (see PageStore).
@@ -67,7 +68,9 @@ class ExportTable {
   std::unique_ptr<PageStore> pages_;  // outlives the file systems
   mutable std::mutex mutex_;
   std::shared_ptr<const ExportList> exports_ = std::make_shared<ExportList>();
-  ExportList replaced_;  // keeps the last references: closing a file system may block, which event loops must not do
+  // The exports that replace() has replaced. The list keeps a reference to each of them until only this reference is
+  // left. tidy() then drops it, which may close the file system. Closing may block, so no event loop may do this.
+  ExportList replaced_;
   std::atomic<std::uint64_t> generation_{0};
 };
 
@@ -77,7 +80,8 @@ class ExportView {
  public:
   explicit ExportView(const ExportTable& table) : table_(table) { refresh(); }
 
-  /// Null if no export has this identifier or name.
+  /// Returns the export with this identifier or name, or a null pointer if there is none. The reference is valid until
+  /// the next call of find() or all().
   const ExportPtr& find(std::uint32_t id) noexcept;
   const ExportPtr& find(std::string_view name) noexcept;
   const ExportList& all() noexcept;

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kExecute = 32;
 /// The bits that a read-only export does not grant.
 inline constexpr std::uint32_t kChanges = kModify | kExtend | kDelete;
 
-/// Permission bits.
+/// The permission bits rwx, with the values that they have in the last octal digit of a file mode.
 inline constexpr std::uint32_t kMayRead = 4;
 inline constexpr std::uint32_t kMayWrite = 2;
 inline constexpr std::uint32_t kMayExecute = 1;

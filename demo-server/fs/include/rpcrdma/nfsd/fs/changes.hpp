@@ -11,8 +11,9 @@ Status check_times(const SetAttributes& changes) noexcept;
 /// size: else Status::isdir for a directory, Status::inval for other types.
 Status check_changes(const SetAttributes& changes, FileType type) noexcept;
 
-/// `changes` without the attributes that objects of `type` do not use: the mode of a symbolic link. Like Linux's
-/// server, ignores that mode, because clients send it along with owner and times (lchmod(2) of BSD, tar).
+/// Returns `changes`, but without the mode if `type` is a symbolic link, whose mode has no meaning. Clients send this
+/// mode together with owner and times (lchmod(2) of BSD, tar), so it must not make the request fail. The NFS server of
+/// Linux ignores it too.
 SetAttributes without_moot(const SetAttributes& changes, FileType type) noexcept;
 
 /// True if `changes` sets any attribute.
@@ -26,9 +27,10 @@ inline constexpr std::uint32_t kSticky = 01000;
 inline constexpr std::uint32_t kGroupExecute = 010;
 }  // namespace mode
 
-/// `wanted`, but without the set-id bits if the request also sets owner or group, as the new owner has not consented to
-/// them. Linux's server does the same. A directory keeps both bits. If the group has no right to execute the file, the
-/// set-group-id bit means mandatory locking, and stays.
+/// Returns the mode to set for a request that sets the mode `wanted`. If the request also sets the owner or the group,
+/// removes the set-user-ID and set-group-ID bits from the mode, because the new owner has not consented to them. There
+/// are two exceptions. A directory keeps both bits. A file whose mode does not let the group execute it keeps the
+/// set-group-ID bit, which then means mandatory locking. The NFS server of Linux does the same.
 std::uint32_t mode_beside_owner(std::uint32_t wanted, const SetAttributes& changes, FileType type) noexcept;
 
 }  // namespace rpcrdma::nfsd

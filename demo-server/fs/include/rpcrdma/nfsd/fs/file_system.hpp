@@ -61,8 +61,8 @@ struct WriteResult {
 
 struct CreateHow {
   CreateMode mode = CreateMode::unchecked;
-  SetAttributes attributes;  ///< if mode is unchecked or guarded
-  Verifier verifier{};       ///< if mode is exclusive
+  SetAttributes attributes;  ///< the attributes to set; used if `mode` is unchecked or guarded
+  Verifier verifier{};       ///< the client's verifier (RFC 1813 section 3.3.8); used if `mode` is exclusive
 };
 
 struct DirectoryEntry {
@@ -76,7 +76,7 @@ struct DirectoryEntry {
 struct DirectoryRequest {
   std::uint64_t cookie = 0;  ///< 0: from the start
   Verifier verifier{};
-  bool want_nodes = false;  ///< READDIRPLUS: fill attributes and node
+  bool want_nodes = false;  ///< true for READDIRPLUS: DirectoryEntry::attributes and DirectoryEntry::node are wanted
 };
 struct DirectoryResult {
   Status status = Status::ok;
@@ -104,9 +104,10 @@ struct Limits {
 
 class PagedData;
 
-/// A tree of files. Several threads may call the methods concurrently. If blocking() returns true, the methods that
-/// stand for a procedure may block; those whose name ends with _at_once never block. Implementations check that each
-/// name is one component, and treat "." and ".." as RFC 1813 requires for the procedure.
+/// A tree of files. Several threads may call the methods concurrently. If blocking() returns true, a method that
+/// implements an NFS procedure may block the calling thread. Methods whose name ends with _at_once never block. An
+/// implementation checks that each name it receives is a single path component. It treats "." and ".." as RFC 1813
+/// requires for the respective procedure.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -116,7 +117,8 @@ class FileSystem {
   virtual Limits limits() const noexcept = 0;
   /// Changes whenever data of UNSTABLE writes may have been lost, and at each start.
   virtual Verifier write_verifier() const noexcept = 0;
-  /// Not null if the file data is in pages that a fabric can register; READ and WRITE then use this interface.
+  /// The interface through which READ and WRITE access file data in pages that a fabric can register. Null if the file
+  /// system does not keep its data in such pages.
   virtual PagedData* paged() noexcept { return nullptr; }
   /// Closes descriptors that have been kept for reuse for long enough, and writes old UNSTABLE data to the disk. Call
   /// it every few seconds on a thread that may block.
@@ -143,7 +145,8 @@ class FileSystem {
   /// Fills `into` with the bytes from `offset` on, up to the end of the file.
   virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                           std::span<const BufferRef> into) = 0;
-  /// As read(), but without blocking. If it returns nothing, for example because the file is not open, call read().
+  /// As read(), but never blocks. Returns nothing if the data cannot be read without blocking, for example because the
+  /// file is not open or its data is not in memory. The caller then calls read() instead.
   virtual std::optional<ReadResult> read_at_once(const Caller&, const NodeKey&, std::uint64_t,
                                                  std::span<const BufferRef>) {
     return std::nullopt;

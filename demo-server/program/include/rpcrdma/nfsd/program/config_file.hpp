@@ -11,8 +11,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The settings of a configuration file without its exports: checked, and spelled as on the command line. Those that
-/// the file does not have are empty.
+/// The settings of a configuration file, except its exports. The values have been checked. A text has the form in which
+/// the command line accepts it. A member is empty if the file does not have the setting.
 struct Settings {
   std::vector<std::string> listens;
   std::vector<std::string> tcp_listens;

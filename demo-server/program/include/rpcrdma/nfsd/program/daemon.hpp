@@ -39,12 +39,14 @@ class Daemon {
   Checked<void> start();
   /// The line that announces that the server is ready, without a line feed. Call it after start().
   std::string ready_line() const;
-  /// Serves until SIGTERM or SIGINT, then drains calls in progress. Returns the exit code. The destructor closes
-  /// everything else. The bound on the shutdown covers the destructor too.
+  /// Serves until SIGTERM or SIGINT, then waits for the calls in progress and returns the exit code. The destructor
+  /// closes the file systems and releases what remains. The time limit of the shutdown begins with the signal and
+  /// includes the destructor.
   int run();
 
  private:
-  /// Listeners that share workers, and these workers, one for each thread.
+  /// A set of RDMA listeners that use the same workers. There is one worker for each event loop. `key` is the name of
+  /// the fabric and, for verbs, the address of the listeners. Listeners with the same key belong to the same group.
   struct Group {
     std::string key;
     std::vector<std::unique_ptr<FabricWorker>> workers;
@@ -94,9 +96,9 @@ class Daemon {
   Log log_;
   ServiceManager manager_;
   std::shared_ptr<capture::Capture> capture_;  // null without --capture
-  // Destroyed in reverse order: objects that serve calls before objects that calls use.
-  boost::asio::io_context control_{1};  // signals and timers, on a thread of its own that never blocks
-  boost::asio::io_context slow_{1};     // run by run(), for work that may block
+  // Members are destroyed in reverse order. Therefore the objects that serve calls follow the objects that calls use.
+  boost::asio::io_context control_{1};  // for signals and timers; runs on control_thread_, which must not block
+  boost::asio::io_context slow_{1};     // for work that may block, such as reload(); runs in run()
   boost::asio::io_context metrics_context_{1};
   std::vector<std::unique_ptr<Loop>> loops_;
   ExportTable exports_;
@@ -119,10 +121,12 @@ class Daemon {
   std::thread control_thread_;
   // The members from here to closed_ are used by the control thread.
   std::size_t open_servers_ = 0;
-  bool late_ = false;             // a loop has not answered within the watchdog's interval
+  bool late_ = false;             // the watchdog's interval has ended before all loops answered its last check
   std::size_t silent_loops_ = 0;  // loops that have not answered the watchdog's last check
   bool ending_ = false;
-  bool closed_ = false;  // all servers are closed, or tear_down() runs: do not use groups_ and tcp_servers_ any more
+  // True once all servers are closed or tear_down() has begun. The control thread then no longer uses groups_ and
+  // tcp_servers_, because tear_down() destroys them.
+  bool closed_ = false;
   std::atomic<bool> tidying_now_{false};
   std::vector<boost::asio::ip::tcp::endpoint> rdma_bound_;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_bound_;

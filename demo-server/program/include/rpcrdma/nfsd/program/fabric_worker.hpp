@@ -18,8 +18,9 @@ struct SharedServices {
   HandleSecret secret;
 };
 
-/// One thread's objects on one fabric: registered memory, services, dispatcher. Constructed before its thread runs,
-/// used on that thread, and destroyed after it has ended.
+/// The fabric, the registered memory, the services and the dispatcher with which one event loop serves calls. It is
+/// constructed before the thread of the event loop starts, used on that thread, and destroyed after the thread has
+/// ended.
 class FabricWorker {
  public:
   FabricWorker(std::unique_ptr<fabric::Fabric> fabric, const SharedServices& shared, Log log,
@@ -38,7 +39,8 @@ class FabricWorker {
   std::size_t regions() const noexcept { return pool_.counters().regions + nfs_.regions(); }
 
  private:
-  // Calls of the dispatcher may hold buffers of the pool, so the dispatcher is destroyed first.
+  // The order matters, because members are destroyed in reverse order. The dispatcher must be destroyed before the
+  // pool, because its calls may hold buffers of the pool.
   std::unique_ptr<fabric::Fabric> fabric_;
   memory::Pool pool_;
   NfsService nfs_;

@@ -54,7 +54,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
 /// Parses [FABRIC@]ADDR:PORT; uses `provider` if no fabric is named.
 Checked<ListenSpec> parse_listen(std::string_view text, fabric::Provider provider);
 using cli::parse_endpoint;
-/// As parse_endpoint(), or a port of the loopback address.
+/// Parses the address at which statistics are served: either ADDR:PORT, as for parse_endpoint(), or PORT alone, which
+/// stands for 127.0.0.1:PORT. Returns nothing for other text.
 std::optional<boost::asio::ip::tcp::endpoint> parse_metrics(std::string_view text);
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint);
 

@@ -10,14 +10,16 @@
 
 namespace rpcrdma::nfsd {
 
-/// Does nothing without a service manager. Any thread may call its functions. If the service manager's queue is
-/// full, ready() waits; any other message is lost.
+/// Sends the reports. If no service manager started the process, the functions do nothing. Any thread may call them. If
+/// the queue of the service manager's socket is full, ready() blocks until it has room, and the other functions drop
+/// their report.
 class ServiceManager {
  public:
   /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
   ServiceManager();
 
-  /// Reports that the server serves, after its start or a reload; `status` is one line for the operator.
+  /// Reports that the server is ready to serve. To be called when the start of the server is complete, and when a
+  /// reload is over. `status` is a line that the service manager shows to the operator.
   void ready(std::string_view status) const;
   /// Reports that the configuration is being read again; ready() must follow.
   void reloading() const;
@@ -30,7 +32,9 @@ class ServiceManager {
  private:
   void send(std::string_view message, int flags) const;
 
-  Fd socket_;  ///< connected to the service manager, if there is one
+  /// The socket that is connected to NOTIFY_SOCKET. Empty if this variable is not set or the connection failed: send()
+  /// then does nothing.
+  Fd socket_;
   std::optional<std::chrono::microseconds> interval_;
 };
 

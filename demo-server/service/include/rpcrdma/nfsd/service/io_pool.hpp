@@ -13,21 +13,26 @@
 
 namespace rpcrdma::nfsd {
 
-/// Threads for file I/O, which may block. Each has a HandleCodec of its own for its jobs. A new job wakes the thread
-/// that became idle last: its processor's caches are warm, and it still has the identity of its last caller, which
-/// usually sends the next call as well. A file system that hangs blocks the threads that call it. If jobs wait and none
-/// has started for kPatience, the pool adds threads, up to `most`. Idle threads beyond the regular number are spare:
-/// they get jobs only when the pool would add threads.
+/// A pool of threads for file I/O, which may block. Each thread has its own HandleCodec, and passes it to its jobs.
+///
+/// A new job wakes the thread that became idle last. The caches of that thread's processor are still warm, and the
+/// thread may still act with the uid and gid of its last caller, which usually sends the next call as well.
+///
+/// A file system that hangs blocks the threads that call it. If jobs wait and none has started for kPatience, the pool
+/// adds threads, up to `most` in total. A thread that becomes idle while the regular number of threads is idle already
+/// becomes a spare thread. A new job wakes no spare thread: the pool wakes one only instead of starting a thread.
 class IoPool {
  public:
-  /// 192 bytes hold the captures of the services, so that a job does not allocate.
+  /// A function that a thread of the pool runs. It has room for 192 bytes of captures, which is enough for the jobs of
+  /// the services, so that making such a job allocates no memory.
   using Job = UniqueFunction<void(const HandleCodec&), 192>;
 
   /// The pool adds threads if jobs wait and none has started for this time.
   static constexpr std::chrono::milliseconds kPatience{250};
 
   IoPool(unsigned threads, const HandleSecret& secret) : IoPool(threads, threads, secret) {}
-  /// Each thread calls `prepare` first, unless it is null.
+  /// `threads` is the regular number of threads, and `most` the number to which the pool may grow. If `prepare` is not
+  /// null, each thread of the pool calls it before its first job.
   IoPool(unsigned threads, unsigned most, const HandleSecret& secret, void (*prepare)() noexcept = nullptr);
   ~IoPool() { join(); }
   IoPool(const IoPool&) = delete;
@@ -44,11 +49,13 @@ class IoPool {
   std::size_t busy() const;
 
  private:
-  /// One idle thread waits here, on a futex. A condition variable would lock the mutex as contended after a wait, and
-  /// the next unlock would be a system call.
+  /// The object on which one thread of the pool waits while it is idle. Each thread has a Place of its own. The thread
+  /// waits on a futex and not on a condition variable: after a wait, a condition variable marks its mutex as contended,
+  /// and the next unlock of the mutex is then a system call.
   class Place {
    public:
-    /// Announces a wait; wake() may follow at once.
+    /// To be called by the thread before its Place is put into idle_ or spare_. From then on, a wake() takes effect
+    /// even if it precedes wait(): wait() then returns at once.
     void prepare() noexcept { woken_.store(0, std::memory_order_relaxed); }
     void wait() noexcept;
     void wake() noexcept;
@@ -70,18 +77,18 @@ class IoPool {
   void (*const prepare_)() noexcept;
   mutable std::mutex mutex_;
   std::unique_ptr<Place[]> places_;
-  std::vector<Place*> idle_;   // the last one is woken first; at most the regular number of threads
-  std::vector<Place*> spare_;  // other idle threads; add_threads() wakes them
-  std::vector<Job> ring_;      // queue that keeps its capacity
+  std::vector<Place*> idle_;   // idle threads, at most the regular number; submit() wakes the last one
+  std::vector<Place*> spare_;  // idle threads beyond the regular number; add_threads() wakes them
+  std::vector<Job> ring_;      // ring buffer with the waiting jobs: count_ elements, of which the first is at first_
   std::size_t first_ = 0;
   std::size_t count_ = 0;
   std::size_t busy_ = 0;
-  std::uint64_t started_ = 0;  // jobs started so far: the watcher checks that it grows
+  std::uint64_t started_ = 0;  // jobs started so far; if it stays the same while jobs wait, watch() adds threads
   bool ending_ = false;
   std::vector<std::thread> threads_;
   std::condition_variable jobs_wait_;
-  bool watching_ = false;  // the watcher polls and needs no notification
-  std::thread watcher_;    // only if the number of threads may grow
+  bool watching_ = false;  // the watcher checks the jobs at intervals, and submit() need not notify it
+  std::thread watcher_;    // runs watch(); not started if most_ equals usual_
 };
 
 }  // namespace rpcrdma::nfsd

@@ -14,8 +14,9 @@
 
 namespace rpcrdma::nfsd {
 
-/// The mounts that DUMP reports. Not persistent. Bounded in number and by the room that clients have for the reply
-/// (mount3::kMaxList); the oldest mounts are evicted. Synchronized.
+/// The mounts that DUMP reports. The table is kept only in memory, so a restart of the server empties it. add() removes
+/// the oldest mounts if the table exceeds a fixed number of mounts, or if the reply to DUMP would exceed
+/// mount3::kMaxList bytes. The functions may be called on any thread.
 class MountTable {
  public:
   struct Mount {
@@ -32,9 +33,9 @@ class MountTable {
   std::list<Mount> mounts_;
 };
 
-/// MOUNT version 3 (RFC 1813 section 5), for one thread. MNT accepts the name of an export and, over TCP, the name of a
-/// directory below one, as most clients expect. Over RDMA it accepts exact names only: rpcrdma-nfs uses MNT to find
-/// which part of a path names the export.
+/// MOUNT version 3 (RFC 1813 section 5), for one thread. MNT accepts the name of an export. Over TCP it also accepts
+/// the path of a directory below an export, as most clients expect. Over RDMA it refuses such a path with
+/// MNT3ERR_NOENT, because rpcrdma-nfs tries shorter and shorter prefixes of a path with MNT until one names an export.
 class MountService {
  public:
   /// `exports`, `io` and `mounts` are shared by all threads and must outlive the service.

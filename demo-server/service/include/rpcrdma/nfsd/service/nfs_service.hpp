@@ -27,7 +27,8 @@ class NfsService {
 
   /// Adds the procedures; the service must outlive the dispatcher's last call.
   void add_to(rpc::Dispatcher& dispatcher);
-  /// Releases exports that have been removed. Call it on the fabric's thread.
+  /// Takes over the present list of exports, so that the service releases exports that have been removed from the
+  /// ExportTable. Call it on the fabric's thread.
   void refresh();
   /// Regions registered for memory exports. Call it on the fabric's thread.
   std::size_t regions() const noexcept;

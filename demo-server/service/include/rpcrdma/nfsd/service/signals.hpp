@@ -15,10 +15,11 @@ inline sigset_t block_external_signals() noexcept {
   return before;
 }
 
-/// While this object exists, its thread blocks the signals of block_external_signals(); threads that this thread
-/// creates meanwhile block them for as long as they live. Use it to create threads that may hang in a system call: the
-/// kernel delivers a signal to one thread, and a signal to a thread that hangs would wait. If the new thread blocked
-/// them itself, it could receive a signal before.
+/// Blocks the signals of block_external_signals() in the current thread while this object exists. Threads that the
+/// current thread creates meanwhile inherit the signal mask, and keep these signals blocked when this object is
+/// destroyed. Use this class to create threads that may hang in a system call. The kernel delivers a signal of the
+/// process to one thread that does not block it. If this thread hangs, the signal is not handled until the system call
+/// returns. If a new thread blocked the signals itself, it could receive one before it does so.
 class ExternalSignalsBlocked {
  public:
   ExternalSignalsBlocked() noexcept = default;

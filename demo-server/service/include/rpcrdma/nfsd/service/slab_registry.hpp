@@ -16,7 +16,8 @@ class SlabRegistry {
  public:
   explicit SlabRegistry(fabric::Fabric& fabric) noexcept : fabric_(fabric) {}
 
-  /// Appends buffers for `run` to `out`; merges parts that are adjacent in memory.
+  /// Appends to `out` buffers with local keys that cover the memory of `run`. Parts of one slab that are adjacent in
+  /// memory share a buffer.
   error_code refer(const PageRun& run, BufferRefs& out);
   std::size_t regions() const noexcept { return count_; }
 

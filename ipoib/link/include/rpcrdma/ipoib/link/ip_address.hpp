@@ -15,7 +15,8 @@ IpBytes ip_bytes(const boost::asio::ip::address& address) noexcept;
 /// The inverse of ip_bytes().
 boost::asio::ip::address address_of(const IpBytes& bytes) noexcept;
 
-/// A range of addresses, or an address and the range that it is in.
+/// An IP address and a prefix length, as in 192.0.2.7/24. They define the range of addresses whose first `length` bits
+/// are those of `address`. For an interface, `address` is also the address of the interface itself.
 struct IpPrefix {
   boost::asio::ip::address address;
   std::uint8_t length = 0;  ///< bits: at most 32 for IPv4, 128 for IPv6

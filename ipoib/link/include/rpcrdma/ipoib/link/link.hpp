@@ -39,10 +39,11 @@ struct LinkOptions {
   std::chrono::milliseconds idle{300'000};
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{3000};
-  /// The longest time for which reading the device stops because a peer has no room. After that time, packets for this
-  /// peer are dropped until it has room. While several peers have packets, the limit applies to the sum of the stops of
-  /// one peer: each stop uses up the time by which it exceeds 5 ms, and a tenth of the time between two stops is added
-  /// back.
+  /// The longest time for which the link stops reading the device because a peer has no room. After that time, the link
+  /// drops the packets for this peer until the peer has room. While packets go to several peers, the limit applies to
+  /// the sum of the stops that one peer causes. Each stop increases this sum by the time by which it exceeds 5 ms. The
+  /// sum decreases by a tenth of the time between the stops. If less than an eighth of the limit is left, the link does
+  /// not stop for the peer.
   std::chrono::milliseconds stall{200};
   /// Bounds of the time between two attempts to connect to a peer.
   std::chrono::milliseconds first_retry{50};
@@ -65,8 +66,8 @@ class Link {
   /// Accepts connections at `local`, by which peers identify this interface: it must not be a wildcard address. Returns
   /// `local` with its actual port.
   Result<fabric::Endpoint> listen(const fabric::Endpoint& local);
-  /// The neighbour whose link listens at `peer` has these addresses. The longest prefix that matches an address
-  /// determines its neighbour.
+  /// Adds a neighbour: packets to an address in `addresses` are sent to the link that listens at `peer`. If several
+  /// prefixes contain an address, the longest prefix determines the neighbour.
   void add_neighbour(const IpPrefix& addresses, const fabric::Endpoint& peer);
   /// Begins to read the device. `failed` runs if the device fails permanently.
   void start(UniqueFunction<void(error_code why)> failed);

@@ -10,16 +10,17 @@
 
 namespace rpcrdma::ipoib {
 
-/// The work that the IP stack leaves to its device, as in struct virtio_net_hdr. The device does not check these
-/// values.
+/// The work on one packet that the IP stack leaves to the network interface, as in struct virtio_net_hdr: cutting the
+/// packet into segments, and completing its checksum. A PacketDevice passes these values on without checking them.
 struct Offload {
   enum class Cut : std::uint8_t { none, tcp, udp };
   /// Unless `none`, the packet must be cut into segments. Each segment has the packet's headers and `cut_size` bytes of
   /// its payload; the last segment may have fewer.
   Cut cut = Cut::none;
   std::uint16_t cut_size = 0;
-  /// Whether the checksum is incomplete. The checksum covers the packet from `checksum_start` on. Its field,
-  /// `checksum_offset` bytes after `checksum_start`, holds the sum of the pseudo header.
+  /// If true, the TCP or UDP checksum must be completed. The checksum covers the packet from byte `checksum_start` to
+  /// the end. The checksum field lies `checksum_offset` bytes after `checksum_start`. It holds the sum of the pseudo
+  /// header.
   bool checksum = false;
   std::uint16_t checksum_start = 0;
   std::uint16_t checksum_offset = 0;

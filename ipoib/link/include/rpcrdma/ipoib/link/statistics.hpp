@@ -5,7 +5,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// The counters of a link. A lost packet is counted under exactly one reason.
+/// The counters of a link. The counters from `multicast` to `not_taken` count dropped packets by reason, each packet at
+/// most once.
 struct Statistics {
   std::uint64_t sent = 0;            ///< packets given to the fabric
   std::uint64_t sent_bytes = 0;      ///< bytes of these packets, without encapsulation
@@ -19,12 +20,15 @@ struct Statistics {
   std::uint64_t no_neighbour = 0;  ///< packets from the stack to addresses that no neighbour has
   std::uint64_t unreachable = 0;   ///< packets from the stack that got no connection, or no room to wait for one
   std::uint64_t too_big = 0;       ///< packets from the stack larger than the MTU of the connection
-  std::uint64_t stalled = 0;  ///< packets dropped: the peer had no room for too long, or a new connection too little
+  /// Packets from the stack that were dropped for lack of room at the peer: the peer had had no room for too long, or
+  /// more packets waited for a connection than the new connection had room for.
+  std::uint64_t stalled = 0;
   std::uint64_t lost = 0;     ///< packets whose connection ended before they were sent
   std::uint64_t invalid = 0;  ///< packets from the stack that are not IP, exceed the MTU, or contradict Offload
 
-  std::uint64_t bad_frames =
-      0;  ///< received frames that are shorter than their headers, or not of the type that the header names
+  /// Received frames that are too short for their headers, or whose packet does not have the IP version that the
+  /// encapsulation header names.
+  std::uint64_t bad_frames = 0;
   std::uint64_t bad_types = 0;    ///< received frames that are not IP, or carry a multicast packet
   std::uint64_t bad_sources = 0;  ///< received packets with a source address that is not the peer's
   std::uint64_t not_taken = 0;    ///< received packets that the stack did not accept

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A TUN device of Linux: the kernel's IP stack on one side, a file descriptor on the other.
+// A TUN device of Linux. The program reads from a file descriptor the packets that the kernel's IP stack sends to the
+// device. The IP stack receives the packets that the program writes to the descriptor.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <memory>
@@ -19,7 +20,7 @@ struct TunOptions {
   bool offload = true;                ///< whether the stack leaves checksums and segmentation to this device
 };
 
-/// The device exists until this object is destroyed or the process ends.
+/// Owns a TUN device. The kernel removes the device when this object is destroyed or the process ends.
 class Tun final : public PacketDevice {
  public:
   /// Makes the device, brings it up, and gives it its addresses. Needs CAP_NET_ADMIN; later operations work without it.

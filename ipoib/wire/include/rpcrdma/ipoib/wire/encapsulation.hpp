@@ -18,15 +18,16 @@ enum class FrameType : std::uint16_t {
   arp = 0x0806,   ///< over UD only
   rarp = 0x8035,  ///< over UD only
   ipv6 = 0x86dd,
-  /// Local Experimental Ethertype 1 of IEEE 802: flow control between peers that both announce it (private_data.hpp).
-  /// encode_credit() writes its frames.
+  /// A credit message, which controls the flow of packets: see encode_credit(). Used only between peers that both
+  /// announce credits in their private data. The value is Local Experimental Ethertype 1 of IEEE 802.
   credit = 0x88b5,
 };
 
 /// Writes the header of a frame to its first four bytes.
 void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexcept;
 
-/// The type of a frame, which may have no name in FrameType; nothing if the frame is shorter than the header.
+/// Returns the type in the header of `frame`, which need not be one of the named values of FrameType. Returns nothing
+/// if `frame` is shorter than the header.
 std::optional<FrameType> decode_header(Octets frame) noexcept;
 
 /// The size of a credit message. The message carries the total number of packets that its receiver may send on the

@@ -19,7 +19,7 @@ inline constexpr std::size_t kExtendedPrivateDataSize = 12;
 /// The largest message that RC transfers; larger Receive MTUs count as this size.
 inline constexpr std::uint32_t kMaxReceiveMtu = 1u << 31;
 
-/// Why a request is rejected.
+/// Why the sender of a message rejects the connection request of the requester.
 enum class Refusal : std::uint8_t {
   none = 0,     ///< the message is not a rejection
   crossing,     ///< the sender's own request takes precedence (RFC 4755 section 3.3)
@@ -30,14 +30,16 @@ enum class Refusal : std::uint8_t {
   last = malformed,
 };
 
-/// The extension of this project after the eight bytes, where other implementations have padding: one byte 0xce, the
-/// reason of a rejection, and the number of packets that the receiver of this message may send at first.
+/// An extension of this project: four bytes that follow the eight bytes of RFC 4755, where other implementations have
+/// padding. They contain the byte 0xce, the reason of a rejection in one byte, and a number of credits in two bytes.
 ///
 /// A Send that finds no Receive is fatal on iWARP, and RFC 4755 has no flow control. Between two peers that announce
 /// this extension, credits (encapsulation.hpp) limit the packets that are outstanding.
 struct Extension {
   Refusal refusal = Refusal::none;
-  std::uint16_t credits = 0;  ///< 0 in a rejection only
+  /// The number of packets that the receiver of this message may send at first. The value 0 is valid in a rejection
+  /// only.
+  std::uint16_t credits = 0;
   friend bool operator==(const Extension&, const Extension&) = default;
 };
 
@@ -51,9 +53,11 @@ struct PrivateData {
 
 /// The number of bytes that encode() writes before the zeros.
 std::size_t encoded_size(const PrivateData& data) noexcept;
-/// Returns 8 or 12 bytes, then zeros.
+/// Returns the encoded private data: eight bytes, then the extension, which has four bytes. If `data` has no extension,
+/// the last four bytes are zeros.
 std::array<std::byte, kExtendedPrivateDataSize> encode(const PrivateData& data) noexcept;
-/// Returns nothing if `received` has less than eight bytes.
+/// Decodes the private data that a peer has sent: eight bytes and, if it follows them, the Extension. Ignores other
+/// bytes that follow. Returns nothing if `received` has less than eight bytes.
 std::optional<PrivateData> decode_private_data(Octets received) noexcept;
 
 /// The largest packet on a connection between two sides with these Receive MTUs (RFC 4755 section 5.1). Returns

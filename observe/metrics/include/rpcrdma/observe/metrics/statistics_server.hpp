@@ -22,10 +22,12 @@ struct StatisticsServerOptions {
   /// At least 1; 0 counts as 1. A further connection replaces the one that has sent no request for longest.
   std::size_t max_connections = 64;
   std::uint32_t max_header = 8192;  ///< bytes of a request
-  std::chrono::milliseconds timeout{
-      10000};  ///< limit of each step: a request arrives, a report arrives, the client reads the reply
-  std::chrono::milliseconds freshness{100};  ///< a report answers further requests until it has this age
-  std::string version;                       ///< version of the program
+  /// The time limit of each of three steps: until the next request of a connection has arrived, until the Source has
+  /// delivered a report, and until the response has been sent.
+  std::chrono::milliseconds timeout{10000};
+  /// A report younger than this is reused for further requests. Otherwise a request asks the Source for a new report.
+  std::chrono::milliseconds freshness{100};
+  std::string version;  ///< version of the program
   /// Names of this machine that clients may use in the Host header if the server listens on a loopback address. IP
   /// addresses and localhost are always accepted. If the server listens on another address, every name is accepted.
   std::vector<std::string> names;
@@ -34,8 +36,8 @@ struct StatisticsServerOptions {
 /// Answers GET and HEAD. No request changes anything. Everything belongs to the thread of the io_context.
 class StatisticsServer {
  public:
-  /// Passes a report to its argument, on the thread of the io_context, before the call of the Source returns or later.
-  /// The Source is not called again before the report has been passed.
+  /// A function of the user that makes a report and passes it to its argument. It may do so before it returns or later,
+  /// but on the thread of the io_context. The server does not call the Source again before it has received the report.
   using Source = std::function<void(UniqueFunction<void(Report)>)>;
 
   /// Listens at `local` and serves as long as the result exists and `context` runs.

@@ -62,7 +62,8 @@ struct Report {
   std::vector<transport::ConnectionReport> busiest;  ///< sorted by calls, most first; at most kMostConnections
   rpc::Dispatcher::Counters dispatched;              ///< calls, rejected calls by reason, discarded messages
   std::vector<Listener> listeners;                   ///< all, in the order of their configuration
-  // Filled once, not by each loop:
+  // Each event loop makes a report with its share of the members above. The following members describe the whole
+  // server, so they are not in the reports of the loops.
   transport::Server::Counters server;         ///< sums over all listeners for RDMA
   rpc::TcpServer::Counters tcp;               ///< sums over all listeners for TCP
   rpc::DuplicateCache::Counters duplicates;   ///< counters of the duplicate request cache
@@ -79,7 +80,7 @@ struct Report {
   void add(std::vector<transport::ConnectionReport>&& connections);
   /// Adds the sums of a group of listeners.
   void add(const transport::Server::Counters& more) noexcept;
-  /// As above, for TCP.
+  /// Adds the counters of one TCP server.
   void add(const rpc::TcpServer::Counters& more) noexcept;
   /// Adds the waits of one event loop.
   void add(const Runner::Counters& more) noexcept;

@@ -17,8 +17,8 @@ enum class CharacteristicId : std::uint32_t {
   requester_remote_invalidation = 2,  ///< 1: as Requester the sender accepts Send with Invalidate (section 3.2)
   backward_request_support = 3,       ///< a BackwardSupport (section 3.3)
 };
-/// Codes from here to 2^32 - 1 are for experiments (section 6.2).
-inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a] the experimental range
+/// [xchar-6.2-a] The first code for experiments. The codes from this one to 2^32 - 1 are experimental (section 6.2).
+inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;
 /// The code of SmallerReceives. Other implementations may use this code for their own experiments.
 inline constexpr std::uint32_t kSmallerReceivesWanted = 0xffffff01;
 
@@ -27,7 +27,7 @@ enum class BackwardSupport : std::uint32_t {
   unknown = 0,
   none = 1,
   size_limited = 2,  ///< without chunks, as in RFC 8167 section 5.3
-  general = 3,       ///< as in the forward direction
+  general = 3,       ///< with and without chunks, as in the forward direction
 };
 
 /// One characteristic and its value.

@@ -11,7 +11,7 @@ namespace rpcrdma::nfsd {
 
 struct MemoryOptions {
   std::size_t max_nodes = std::size_t{1} << 20;
-  /// Limit in bytes for objects, names and link targets.
+  /// Limit in bytes for the memory of objects, names and link targets, without file data.
   std::uint64_t max_metadata = std::uint64_t{1} << 30;
   /// Limit in bytes for file data (in whole pages), objects, names and link targets together. The PageStore may
   /// have fewer pages.

@@ -64,11 +64,12 @@ struct PagePart {
 /// Consecutive bytes of a file.
 using PageRun = boost::container::small_vector<PagePart, 8>;
 
-/// The pages of all memory exports. Bounded; synchronized. Must outlive its pages. Slabs keep their addresses until the
-/// store is destroyed.
+/// Holds the pages of all memory exports, up to a maximum size. Any thread may call its functions. The store must
+/// outlive its pages. A slab keeps its address until the store is destroyed.
 class PageStore {
  public:
-  /// Holds `max_octets` at most, rounded up to whole slabs.
+  /// The store's pages take at most `max_octets` bytes, rounded up to whole slabs. Throws std::bad_alloc if
+  /// `max_octets` is 0, or if there is no memory for the first slab.
   explicit PageStore(std::size_t max_octets);
   ~PageStore();
   PageStore(const PageStore&) = delete;

@@ -41,7 +41,9 @@ struct IwarpOptions {
   /// at growing intervals until the peer sends. Some responders do not process the first FPDUs until more bytes arrive,
   /// and a responder must not send before it has processed an FPDU.
   std::chrono::milliseconds nudge_after{20};
-  /// An orderly end fails after this time without progress. Also the time limit for delivering a Terminate.
+  /// Time limit for an orderly end of a connection, and for delivering a Terminate. The limit of an orderly end starts
+  /// again when one side has ended its direction of the TCP connection. It also starts again when it expires while
+  /// posted work is outstanding, provided that bytes have been written meanwhile.
   std::chrono::milliseconds close_timeout{2000};
   /// Idle time after which TCP probes the peer, at least a second. If the peer does not answer for about the same time
   /// again (at least 6 s), the connection ends.

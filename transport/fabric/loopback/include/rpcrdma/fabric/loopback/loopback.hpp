@@ -40,14 +40,15 @@ enum class LoopbackOperation : std::uint8_t {
   post_read,
   bind,
   invalidate,
-  completion,  ///< a completion and on_disconnected report the error; the peer reports remote_terminated
+  completion,  ///< one completion and on_disconnected report the error; the peer reports remote_terminated
 };
 inline constexpr std::size_t kLoopbackOperations = static_cast<std::size_t>(LoopbackOperation::completion) + 1;
 
 struct LoopbackOptions {
   std::uint64_t seed = 1;
-  /// Each frame waits 0 to this many turns, drawn from the seed. If this is not 0, a Write may be placed in two steps;
-  /// its window is pinned in between.
+  /// The longest delay of a frame, in turns. The network draws the delay of each frame from the seed, between 0 and
+  /// this number. If this number is not 0, the two halves of a Write may be placed in different turns. The window of
+  /// the Write is pinned in between.
   std::uint32_t max_delay = 0;
   /// True: consecutive Writes may be placed in any order (RFC 5040 section 5.5); a Send is delivered after all Writes
   /// before it. With delays, Read Responses may be placed between Writes even if this is false.
@@ -58,7 +59,9 @@ struct LoopbackOptions {
 enum class LoopbackPause : std::uint8_t {
   none,
   before_arrival,  ///< frames stay in transit
-  half_placed,     ///< Writes are half placed, and Reads accepted but not answered: both pin their windows
+  /// A Write arrives and only its first half is placed. A Read Request arrives and is not answered. Both pin their
+  /// windows until the network is resumed.
+  half_placed,
 };
 
 /// One frame put on the wire.
@@ -77,7 +80,7 @@ struct LoopbackTraceEntry {
   std::string text() const;
 };
 
-/// Memory that a peer, or a frame in transit, may still access through a window.
+/// The handle of one window, and the memory that the peer, or a frame in transit, may still access through the window.
 struct LoopbackExposure {
   std::uint32_t handle = 0;
   BufferRef memory;
@@ -88,8 +91,8 @@ class LoopbackFabric : public Fabric {
   /// Makes the `n`-th operation of this kind from now on (1: the next one) fail with `error`; if `error` is success,
   /// with the default error of the kind.
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
-  /// Operations of this kind so far, including those that fail_nth() made fail. A test that makes each of them fail,
-  /// one in each run, needs this number.
+  /// The number of operations of this kind so far, including those that fail_nth() made fail. With this number, a test
+  /// can repeat a run once for each operation, and make a different operation fail each time.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
   /// Adds `octets` to the reported length of the next message. Simulates a provider that reports a wrong length.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
@@ -99,7 +102,8 @@ class LoopbackFabric : public Fabric {
   /// leaks them.
   virtual std::size_t regions() const noexcept = 0;
   virtual std::size_t bound_windows() const noexcept = 0;
-  /// The present exposures of this fabric, in the order in which the windows were made.
+  /// The memory of this fabric that is exposed now: one entry for each window that is bound, or that a frame in transit
+  /// still uses. The entries are in the order in which the windows were made.
   virtual std::vector<LoopbackExposure> exposures() const = 0;
 };
 
@@ -111,7 +115,8 @@ class LoopbackNetwork {
   LoopbackNetwork& operator=(const LoopbackNetwork&) = delete;
 
   static Capabilities default_capabilities() noexcept;
-  /// A fabric on this network. `capabilities` may exclude a feature that a real provider lacks.
+  /// Makes a fabric on this network. The trace names the fabric by `label`. To simulate a provider that lacks a
+  /// feature, pass `capabilities` without this feature.
   std::unique_ptr<LoopbackFabric> make_fabric(std::string label = {},
                                               Capabilities capabilities = default_capabilities());
 

@@ -29,8 +29,10 @@ enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addr
 struct OpenOptions {
   Provider provider = Provider::automatic;  ///< automatic, or the provider to use
   CrcPolicy crc = CrcPolicy::automatic;     ///< iwarp only
-  bool towards = false;     ///< true: the address is a server's, to connect to; false: it is a local address
-  bool from_there = false;  ///< iwarp, with a local address: connect to servers from this address
+  bool towards = false;  ///< true: the address is a server's, to connect to; false: it is a local address
+  /// iwarp only: connects to servers from the address, which must be a local one (`towards` is false). No effect if the
+  /// address is a wildcard.
+  bool from_there = false;
   /// Idle time after which the peer is probed, at least a second. If the peer does not answer, the connection ends:
   /// with iwarp after about the same time again, but at least 6 s; with verbs after the time that
   /// VerbsOptions::keepalive states.
@@ -38,13 +40,15 @@ struct OpenOptions {
   std::shared_ptr<Tap> tap{};  ///< wraps the opened fabric, such as capture::Capture; null: none
 };
 
-/// Opens a provider on `context` that can reach `address` or listen at it. Provider::automatic chooses verbs if a
-/// device has the address, else iwarp; for a wildcard or loopback address, always iwarp. The verbs provider is a
-/// plug-in, librpcrdma-verbs.so; the first call that looks for a device loads it. If the environment variable
-/// RPCRDMA_PLUGIN_DIR is an absolute path, the call searches only that folder. Otherwise it searches three folders
-/// named rpcrdma: in the library folder relative to the program (usually ../lib), beside librpcrdma.so, and where
-/// `cmake --install` puts the plug-in. A program that contains the library must export its symbols (--export-dynamic,
-/// which the CMake targets and pkg-config set).
+/// Opens a provider on `context` that can reach `address` or listen at it. Provider::automatic chooses verbs if an RDMA
+/// device has the address, else iwarp. For a wildcard or loopback address it always chooses iwarp.
+///
+/// The verbs provider is in a plug-in, librpcrdma-verbs.so. The first call that looks for an RDMA device loads it. If
+/// the environment variable RPCRDMA_PLUGIN_DIR is an absolute path, the call searches only that folder for the plug-in.
+/// Otherwise it searches three folders that are named rpcrdma: in the library folder relative to the program (usually
+/// ../lib), beside librpcrdma.so, and where `cmake --install` puts the plug-in. A program that contains the library
+/// must export its symbols to the plug-in by the linker option --export-dynamic, which the CMake targets and pkg-config
+/// set.
 ///
 /// If the requested or chosen provider is not available, fails with FabricError::no_plugin, plugin_mismatch,
 /// no_libibverbs, no_librdmacm, no_rdma, no_device, device_closed or no_driver.

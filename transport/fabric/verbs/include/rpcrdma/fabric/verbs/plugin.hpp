@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The entry point of librpcrdma-verbs.so, the shared object that links rdma-core and holds the verbs provider.
-// transport/fabric/open loads it to look for an RDMA device.
+// The entry point of the plug-in librpcrdma-verbs.so. This shared object contains the verbs provider and links
+// rdma-core. transport/fabric/open loads the plug-in to look for an RDMA device.
 //
-// C++ objects cross this interface, so both sides must come from one build: the caller compares `abi` first, then
-// `build`, and uses nothing else of a plug-in that differs. The plug-in has its own copies of the layers below the
-// provider. If the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes the plug-in use the
-// program's copies.
+// C++ objects cross this interface. Therefore the plug-in and the program that loads it must come from one build. The
+// program compares `abi` first, and then `build`. If one of them differs, the program uses no other member.
+//
+// The plug-in contains its own copies of the layers below the provider. If the program exports the symbols of its
+// copies (ELF dynamic symbol table), the dynamic linker makes the plug-in use those instead.
 #include "rpcrdma/fabric/verbs/verbs.hpp"
 
 namespace rpcrdma::fabric {
@@ -19,7 +20,7 @@ struct VerbsPlugin {
   std::uint32_t abi;  ///< kVerbsPluginAbi; the offsets of `abi` and `build` are the same in every version
   const char* build;  ///< identifies the headers and the compiler (CMake: RPCRDMA_BUILD_ID)
   decltype(&verbs_device_at) device_at;
-  /// Verbs::open() of the plug-in's Verbs, which is the only one of the process.
+  /// Calls Verbs::open() on the Verbs object of the plug-in. The whole process shares this one object.
   Result<std::unique_ptr<Fabric>> (*open)(boost::asio::io_context&, const boost::asio::ip::address&, VerbsOptions, Log);
 };
 
