@@ -27,8 +27,8 @@ int serve(rpcrdma::nfsd::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Clears the umask of the process, so that a new object gets exactly the mode in the request (RFC 1813
-  // section 3.3.8). The client has already applied the umask of its user to this mode.
+  // Clears the umask of the process, so that it takes no bits from the mode that a request gives to a new object (RFC
+  // 1813 section 3.3.8). The client has already applied the umask of its user to this mode.
   ::umask(0);
   // A write to a closed connection returns an error instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);

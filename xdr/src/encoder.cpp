@@ -67,7 +67,7 @@ bool Encoder::set_position(std::uint32_t to) noexcept {
 
 /// Replaces the bytes from at_ on by the first bytes of `value`, at most up to the end of the message. Returns the
 /// number of bytes replaced, so that the caller can append the remaining bytes of `value`. Returns value.size() on
-/// failure.
+/// failure, so that the caller appends nothing.
 std::size_t Encoder::rewrite(Octets value) noexcept {
   std::size_t done = 0;
   for (const PayloadPiece& piece : out_.payload().pieces) {

@@ -292,7 +292,7 @@ void Connection::note_start_up(const Half& half, const Frame& frame) {
 }
 
 void Connection::unframe(Half& half, std::string_view why) {
-  log_.warn("connection {}: direction {} {}: no faults are injected into it", number_, name_of(half.side), why);
+  log_.warn("connection {}: no faults are injected into direction {}, which {}", number_, name_of(half.side), why);
   ++counters_.unframed;
   half.frames.unframe();
 }

@@ -19,7 +19,7 @@ static_assert(packed(0644) == 4 && packed(0666) == 7 && packed(0555) == 0);
 static_assert(unpacked(packed(0222)) == 0222 && unpacked(packed(0200)) == 0200 && unpacked(packed(0020)) == 0020);
 
 /// Returns the time that marks an unfinished copy of `source`. It depends on the mtime and on the size, because two
-/// versions of the source may have the same mtime. The bits kTaken are 0.
+/// versions of the source may have the same mtime. The bits kTaken of its nanoseconds are 0.
 Time mark_time(const Attributes& source) noexcept {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   const std::uint64_t mixed = source.mtime.nanoseconds + source.size % kSecond;

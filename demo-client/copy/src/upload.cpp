@@ -39,8 +39,8 @@ class Upload {
       if (!done) co_return done.error();
     }
     if (written_to_ <= end_) co_return Result<void>();
-    // The size of the local file has changed during the copy: one worker found the end of the file, and another worker
-    // has written data from beyond this end. SETATTR cuts this data off.
+    // The size of the local file has changed during the copy: a worker found the end of the file, but data from beyond
+    // this end has been written to the server as well. SETATTR cuts this data off.
     co_return co_await shared_.client.setattr(to_, SetAttributes{.size = end_});
   }
 

@@ -99,10 +99,10 @@ void Daemon::await_tidying() {
   });
 }
 
-/// Runs on the control thread at every interval of the service manager's watchdog, and schedules its next run. If every
-/// event loop has answered the previous check, notifies the service manager and starts a new check. If an event loop
-/// has not answered, loop_answered() sends the notification when the last answer arrives. The service manager thus gets
-/// no notifications while the control thread or an event loop is blocked.
+/// Runs on the control thread every watchdog_interval(), and schedules its next run. If every event loop has answered
+/// the previous check, notifies the service manager and starts a new check. Otherwise loop_answered() sends the
+/// notification when the last answer arrives. The notifications thus stop if the control thread or an event loop stays
+/// blocked.
 void Daemon::await_watchdog() {
   const auto interval = manager_.watchdog_interval();
   if (ending_ || !interval) return;

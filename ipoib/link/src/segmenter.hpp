@@ -18,7 +18,8 @@ class Segmenter {
   /// `most` bytes. There are no segments then.
   bool begin(Octets packet, const Offload& offload, std::size_t most) noexcept;
   bool done() const noexcept { return left_ == 0; }
-  /// Writes the next segment to `out`, of at least `most` bytes, and returns its size. Requires !done().
+  /// Writes the next segment to `out`, which must have room for `most` bytes. Returns the size of the segment. Requires
+  /// !done().
   std::size_t next(MutableOctets out) noexcept;
   /// Drops the remaining segments, and returns their number.
   std::size_t drop() noexcept;

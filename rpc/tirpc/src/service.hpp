@@ -59,8 +59,8 @@ class Service final : private transport::CallHandler, private xdr::Staging {
     std::shared_ptr<LongArguments> rest;              // reads the rest of a long call from the client, or null
   };
   class Pull;
-  /// The structure to which xp_p3 of the SVCXPRT points. libtirpc keeps the state of the caller's authentication in it.
-  /// svc_getreq_common() requires that the structure exists.
+  /// Has the layout of libtirpc's SVCXPRT_EXT, in which libtirpc keeps the state of the caller's authentication. xp_p3
+  /// of the SVCXPRT points to it, as svc_getreq_common() requires.
   struct Extension {
     int flags = 0;
     SVCAUTH auth{};

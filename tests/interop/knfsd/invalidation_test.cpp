@@ -122,7 +122,7 @@ TEST_F(Peer, AnswersInline) {
 }
 
 // [8166-4.4.2] Each READ call exposes memory by one handle, which the server must invalidate with its reply. The client
-// itself invalidates no handle. The test makes enough calls for the device to reuse handles.
+// itself invalidates no handle. The test makes enough calls for handles to recur.
 TEST_F(Peer, InvalidatesOurWindow) {
   const Bytes handle = lookup();
   post_receive();

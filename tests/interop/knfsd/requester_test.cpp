@@ -97,7 +97,7 @@ TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
   link.where = nfs::to_wire(root_, "long");
   link.symlink.symlink_data.set_text(target);
   // A long call. Its message is in two pieces of memory, for each of which the client binds a window. The server
-  // invalidates neither of the two handles, so that the client has to invalidate both windows itself.
+  // invalidates neither of the two handles, so the client has to invalidate both windows itself.
   call<nfs3::Symlink>(link);
   expect_more(1, 0, 2);
   call<nfs3::Remove>({nfs::to_wire(root_, "long")});

@@ -20,8 +20,8 @@ class Bed {
 
   /// The server's address as text; `fabric` is "iwarp" or "tcp".
   std::string at(std::string_view fabric) const;
-  /// The handler of HANG keeps its calls in `held` without an answer. await_held() waits until it holds `count` calls.
-  /// answer_held() answers them.
+  /// The handler of HANG keeps its calls in `held` without an answer. await_held() waits until `held` has at least
+  /// `count` calls. answer_held() answers all of them.
   void await_held(std::size_t count);
   void answer_held();
 

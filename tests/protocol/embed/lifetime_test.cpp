@@ -174,8 +174,8 @@ TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   back.call<hello::Changed>(0, [&answered](error_code, const auto&) { answered = true; });
   while (!answered) context.run_one_for(std::chrono::milliseconds(10));
   for (u_int i = 1; i < 3; ++i) back.call<hello::Changed>(i, [](error_code, const auto&) {});
-  // Waits until the server has sent both calls, so that the client receives them together below. A call counts as in
-  // flight when its Send is posted, and the iwarp fabric writes a posted Send to the socket at once.
+  // Waits until the server has posted the Sends of both calls, so that the client receives both together below. The
+  // server submits a posted Send without delay, and the iwarp fabric then writes it to the socket.
   while (asio::post(back.get_executor(), asio::use_future([&back] { return back.counters().in_flight; })).get() != 2)
     std::this_thread::yield();
   context.restart();

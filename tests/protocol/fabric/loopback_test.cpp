@@ -217,7 +217,7 @@ TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindow) {
   EXPECT_TRUE(all_are(sink.octets, std::byte{0x11}));
 }
 
-// The peer invalidates a window while a Read Request of the peer for this window has not been answered. Until the Read
+// The peer invalidates a window while its own Read Request for this window has not been answered. Until the Read
 // Response has been sent, Window::bound() stays true, and a local invalidation of the window does not complete.
 TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindowThoughThePeerInvalidatesIt) {
   connect();

@@ -250,8 +250,8 @@ TEST_P(WindowTest, InvalidationWaitsForFramesOnTheirWay) {
   client_.qp->submit();
   ASSERT_TRUE(until([&] { return client_.count(2) == 1; }));
   fill_pattern(target.octets, 77);
-  // The window is no longer bound. The client refuses this second Write, and the part of the first Write that has not
-  // arrived yet, if there is one.
+  // The window is no longer bound. The client refuses the part of the first Write that has not arrived yet or, if all
+  // of it has arrived, this second Write.
   Memory rest(bed_->server(), 16);
   static_cast<void>(server().write(rest.all(), exposed.segment, 3));
   server().qp->submit();

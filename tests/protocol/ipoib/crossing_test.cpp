@@ -16,8 +16,8 @@ TEST(IpoibCrossing, LeavesNothing) {
   const FabricUnderTest& on = fabric_under_test();
   boost::asio::io_context context;
   const auto left = on.open(context, on.address), right = on.open(context, on.other_address);
-  // If the request of a host is refused because it crosses the peer's request, the host waits for the peer's request to
-  // be accepted. `handshake_timeout` limits this wait. Five minutes are long enough on a slow machine.
+  // If the request of a host is refused because it crosses the peer's request, the host waits for the peer's request.
+  // `handshake_timeout` limits this wait. Five minutes are long enough on a slow machine.
   const ipoib::LinkOptions options{.handshake_timeout = std::chrono::minutes(5)};
   std::uint64_t refused = 0;
   std::string before;

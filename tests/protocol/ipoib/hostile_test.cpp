@@ -105,10 +105,10 @@ class IpoibHostile : public testing::Test {
       std::make_unique<Host>(*honest_fabric_, "10.9.0.2", kPatient, fabric::Endpoint(on_.address, 0));
 };
 
-// [4755-6-a] Private data of many lengths. A request with less than 8 bytes is refused as malformed. Bytes after the
-// 8th are ignored, because they are no Extension here. If the fabric pads private data with zeros, the link cannot see
-// that bytes are missing. The last four of the 8 bytes are the Receive MTU. Without its last byte, this MTU is only
-// smaller. Without two or more bytes, it has no room for a packet, and the link refuses the request for this reason.
+// [4755-6-a] Private data of many lengths. Fewer than 8 bytes are refused as malformed. Bytes after the 8th, which are
+// no Extension here, are ignored. If the fabric pads private data with zeros, 7 bytes suffice: the missing byte is the
+// last one of the Receive MTU, which then is only smaller. With fewer bytes, the Receive MTU has no room for a packet,
+// and the link refuses the request for this reason.
 TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
   Bytes data = own();
   data.resize(on_.max_private_data, std::byte{0xee});
@@ -180,8 +180,8 @@ TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
   EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
-// A peer sends credit messages that withdraw credits, are too short or too long, or announce very many credits. They
-// affect only the packets to that peer.
+// A peer sends credit messages that withdraw credits, are too short or too long, or announce very many credits. The
+// link ignores them, and still receives the packets of other peers.
 TEST_F(IpoibHostile, Credits) {
   const auto peer = connected();
   for (const char* text : {"88b50000 00000000", "88b50000", "88b50000 0000003d ff", "88b50000 ffffffff"})
@@ -219,7 +219,7 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
 }
 
 // [4755-3.2-b] If a connected peer requests another connection, the link assumes that the peer has lost the first one,
-// and replaces it by the new one. Of many connections that one peer requests at once, only one therefore remains.
+// and replaces it with the new one. Of many connections that one peer requests at once, only one therefore remains.
 TEST_F(IpoibHostile, FloodOfConnects) {
   std::vector<std::unique_ptr<RawNeighbour>> flood;
   const auto half = static_cast<std::uint64_t>(on_.requests_at_once / 2);

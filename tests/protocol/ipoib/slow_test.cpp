@@ -69,9 +69,9 @@ class IpoibSlow : public testing::Test {
   std::uint64_t given_to_fast_ = 0;
 };
 
-// In each round the device has two packets for the slow neighbour, which takes at most one more packet than before. To
-// wait for the neighbour, the link pauses its device. It may do so in fewer than half of the rounds. Otherwise it drops
-// the packet for which the neighbour has no room.
+// In each round the device has two packets for the slow neighbour, which takes at most one more packet than before. The
+// link drops the packet for which the neighbour has no room. Before that, it may pause its device to wait for the
+// neighbour, but only in fewer than half of the rounds.
 TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   constexpr std::uint32_t kRounds = 40;
   for (std::uint32_t i = 0; i < kCredits; ++i) give_to_slow();

@@ -124,8 +124,8 @@ TEST_F(IpoibStream, PathMtu) {
   EXPECT_EQ(receiver_->counts().received, 1u);
 }
 
-// The link completes a checksum that the IP stack left to the device. The link drops a packet whose ipoib::Offload is
-// invalid, and a packet or segment that exceeds the MTU.
+// The link completes a checksum that the IP stack left to the device. The link drops a packet that does not match its
+// ipoib::Offload, and a packet that exceeds the MTU or has a segment that does.
 TEST_F(IpoibStream, ChecksumsAndBadPackets) {
   give(tcp_packet(100, 0, 1), {Cut::none, 0, true, 20, 16});
   give(tcp_packet(1000, 100, 2), {Cut::none, 0, true, 20, 16});

@@ -27,7 +27,7 @@ class IpoibStuck : public testing::Test {
     EXPECT_TRUE(run_until(context_, [&] { return other_.counts().received == packets; }));
     EXPECT_EQ(link_.counts().ended, 0u);
   }
-  /// Gives the link `packets` packets to 10.9.0.9 and as many to 10.9.0.2, in turn.
+  /// Gives the link `packets` packets for 10.9.0.9 and as many for 10.9.0.2, alternately.
   void give_both(std::uint32_t packets) {
     for (std::uint32_t i = 0; i < packets; ++i) {
       link_.device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
@@ -64,7 +64,7 @@ TEST_F(IpoibStuck, TakesNothing) {
   EXPECT_EQ(link_.counts().pauses, 1u);
   EXPECT_EQ(link_.counts().stalled, kPackets - kCredits);
   EXPECT_EQ(link_.link->registered_bytes(), registered);
-  // The neighbour grants one more packet in a credit frame. The link then sends the next packet for this neighbour.
+  // The neighbour grants one more credit in a credit frame. The link then sends it the next packet.
   Bytes more(ipoib::kCreditFrameSize);
   ipoib::encode_credit(kCredits + 1, MutableOctets(more).first<ipoib::kCreditFrameSize>());
   stuck.send(more);

@@ -241,7 +241,8 @@ std::uint32_t Errors::make_foreign_stag() {
 // FPDU nor later data. Other connections continue.
 TEST_P(Errors, Terminate) {
   serve(crc());
-  peer_.send(write(0, 0, {}));  // the first FPDU is valid
+  // This side may answer with a Terminate only after a valid FPDU. A Write without payload does not use its STag.
+  peer_.send(write(0, 0, {}));
   const Exposed readable = expose(10000, kWindowSize, fabric::Access::remote_read);
   const Exposed writable = expose(12000, kWindowSize, fabric::Access::remote_write);
   const std::uint32_t foreign = make_foreign_stag();

@@ -210,8 +210,8 @@ TEST_F(Initiator, MarkersThatThePeerAsksFor) {
   EXPECT_EQ(to_hex(peer_.receive(8)), "0000000000164143");
 }
 
-/// An initiator in the peer-to-peer model (RFC 6581): its first message is a ready-to-receive (RTR) message. The peer
-/// replies with the enhanced data `word`, which states the kinds of RTR messages that the peer accepts.
+/// An initiator in the peer-to-peer model (RFC 6581): its first FPDU is a ready-to-receive indication. agree() lets the
+/// peer reply with the enhanced data `word`, which names the kinds of indication that the peer accepts.
 class PeerToPeer : public Initiator {
  protected:
   void agree(std::string_view word) {

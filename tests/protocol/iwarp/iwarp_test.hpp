@@ -27,7 +27,7 @@ class IwarpTest : public testing::Test {
   void serve(bool crc = false, fabric::QueuePairOptions options = {});
 
   // start(), asked() and connect() are for tests in which the node connects to the peer. start() makes the node begin
-  // the set-up, and connect() completes the set-up.
+  // the set-up. connect() does the whole set-up.
   void start(fabric::QueuePairOptions options = {});
   /// Returns the node's Request.
   Bytes asked();

@@ -136,7 +136,7 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   open(options);
   serve();
   post_receive(100, 1);
-  peer_.send(send(1, Bytes(100)));  // the TCP segment of this Send acknowledges the MPA Reply, the only bytes sent
+  peer_.send(send(1, Bytes(100)));  // its TCP segment acknowledges all that the node has sent: the MPA Reply
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   const auto before = descriptors();
   node().qp->quiesce();

@@ -123,8 +123,8 @@ TEST(ResentCalls, AreNotRunIfTheFirstHasFetchedAnArgument) {
   EXPECT_EQ(bed.connection->requester().counters().resent, 1u);
 }
 
-// The connection is lost before the server has pulled the argument of the first transmission. The first transmission
-// can then not run, and the server runs the retransmission instead.
+// The connection is lost before the server has pulled the argument of the first transmission. This argument can then no
+// longer be pulled, so the server runs the retransmission.
 TEST(ResentCalls, AreRunIfTheFirstCannotBe) {
   Bed bed;
   const memory::RegisteredBuffer argument = bed.buffer(9000);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint32_t kCredits = 16;
 constexpr std::uint32_t kReverseCredits = 12;
-// The number of calls in progress in each direction. It exceeds the credits, so that some calls wait for a credit.
+// The most calls in progress in each direction. They exceed the credits, so that some calls wait for a credit.
 constexpr std::uint32_t kWindow = 40;
 constexpr std::uint32_t kSmallest = 4500, kLargest = 9000;
 constexpr std::uint64_t kSeed = 5;

@@ -154,7 +154,7 @@ std::uint64_t checksum(const char* bytes, std::size_t size) {
 }  // namespace rpcrdma::tirpc
 
 // The procedures, with the signatures that rpcgen declares. A result must stay valid after its procedure has returned.
-// If the result is null, the dispatcher sends no reply.
+// If the result is null, the dispatch function sends no reply.
 namespace {
 
 std::string produced;

@@ -83,7 +83,7 @@ class AskedClient : public HostileClient {
     }
     run_ready(sides.context);
   }
-  /// Starts a change of the server's own receives to `size` bytes, and expects that the change stays pending.
+  /// Starts a change of the server's own receives to `size` bytes, and expects the outcome Disposition::pending.
   void ask_own_side(std::uint32_t size) {
     exchange->async_change({.receive_buffer_size = size}, [](error_code why, ChangeOutcome of) {
       EXPECT_FALSE(why);
@@ -271,7 +271,7 @@ class ClientOfASmallServer : public AskingClient {
 };
 
 // [xchar-6.2-a] The server offers smaller receives by an experimental characteristic in UPD_XCHAR. This client treats
-// the message as malformed and answers with ERR_CHUNK. The server then keeps the connection and does not send the
+// the message as malformed and answers with an error. The server then keeps the connection and does not send the
 // characteristic to this client again.
 TEST_F(ClientOfASmallServer, MayRefuseItsExperiment) {
   EXPECT_EQ(asked_for(16384), kPending);

@@ -130,8 +130,8 @@ class LoadedLife {
     EXPECT_EQ(client_handler_.complaint, "");
     const std::string too_small = "asked to be smaller";
     const std::size_t of_server = lines_->with(too_small).size(), of_client = client_lines_->with(too_small).size();
-    // Each loss by a too small receive should have one such line. If there are kMost lines or more, LogLimit may have
-    // suppressed others, and the number of lines is then no bound for the reconnects.
+    // A side writes one such line when it ends a connection because a reply does not fit the peer's smaller receives.
+    // If there are kMost lines or more, LogLimit may have suppressed others, and the lines do not bound the reconnects.
     if (std::max(of_server, of_client) < LogLimit::kMost) {
       EXPECT_LE(reconnects, cuts + others + of_server + of_client) << lines_->all() << "\nthe client:\n"
                                                                    << client_lines_->all();

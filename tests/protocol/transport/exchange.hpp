@@ -22,8 +22,8 @@ namespace rpcrdma::test {
 
 struct Shape {
   std::uint32_t seed = 1;
-  std::uint32_t call_body = 0;         ///< bytes of the call that are not DDP-eligible, a multiple of 4
-  std::uint32_t reply_body = 0;        ///< bytes of the reply that are not DDP-eligible, a multiple of 4
+  std::uint32_t call_body = 0;         ///< bytes of the call's body, which is not DDP-eligible; a multiple of 4
+  std::uint32_t reply_body = 0;        ///< bytes of the reply's body, which is not DDP-eligible; a multiple of 4
   std::vector<std::uint32_t> items;    ///< bytes of each eligible argument
   std::vector<std::uint32_t> results;  ///< bytes of each eligible result
   std::uint32_t pieces = 1;            ///< pieces of memory of each argument and result

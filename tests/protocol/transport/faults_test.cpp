@@ -136,9 +136,9 @@ TEST_F(Faults, AnAbortIsLoggedOnce) {
   expect_nothing_left(sides);
 }
 
-// [8166-4.4.1-c] In round N of 60, the calls are cancelled after up to N handlers of the io_context have run, so the
-// rounds cancel them at different points of their progress. Each call completes. When all have completed, no window is
-// bound, so the peer can access no memory of the calls.
+// [8166-4.4.1-c] In round N (0 to 59), the calls are cancelled after up to N handlers of the io_context have run, so
+// the rounds cancel them at different points of their progress. Each call completes. When all have completed, no window
+// is bound, so the peer can access no memory of the calls.
 TEST_F(Faults, CallsThatAreCancelledAtEveryTurn) {
   for (int turns = 0; turns < 60; ++turns) {
     SCOPED_TRACE(turns);

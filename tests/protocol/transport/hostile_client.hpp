@@ -71,7 +71,7 @@ class HostileClient : public testing::Test {
       if (decoded(message).option_type == kInit) return decoded(message).xid;
     return last_init;
   }
-  /// Sends `message`, and runs handlers until none is ready. Returns text_of() each message that has arrived.
+  /// Sends `message`, and runs handlers until none is ready. Returns text_of() for each message that has arrived.
   std::vector<std::string> answers(const Bytes& message) {
     peer.send(message);
     return answers();

@@ -484,8 +484,8 @@ TEST_F(SilentServer, DoesNotBlockRequests) {
     EXPECT_EQ(client->exchange().characteristics().unanswered, round);
     prove_arrival();
   }
-  // Repeats the request until the client has received an answer in time. On a slow machine an answer may arrive after
-  // request_timeout, which is 20 ms.
+  // Repeats the request until an answer has taken effect. On a slow machine, request_timeout, which is 20 ms, may pass
+  // before the answer arrives.
   for (int i = 0; i < 1000 && client->exchange().characteristics().peer.receive_buffer_size != 32768; ++i) {
     peer.send(option(ask(32768), kResponse, {1, 1, 0, 0}, 1));
     EXPECT_TRUE(sides.wait([&] { return over; }));

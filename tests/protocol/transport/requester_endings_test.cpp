@@ -539,8 +539,8 @@ TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
     while (how != End::cancel_while_waiting && header.xid != call.xid) header = next_call().header;
     if (how == End::reply || how == End::reply_after_invalidation) answer(header, 2);
     if (how == End::loss) {
-      // Stops the server's RDMA Read of the argument halfway. The call that is cancelled below cannot end while the
-      // Read is in progress, so the client aborts the connection after options.grace. The call then ends.
+      // The server's RDMA Read of the argument remains unanswered. The call that is cancelled below cannot end while
+      // the Read is in progress, so the client aborts the connection after options.grace. The call then ends.
       network.pause(fabric::LoopbackPause::half_placed);
       Bytes data;
       peer.read(header.chunks.reads.at(0).target, data);

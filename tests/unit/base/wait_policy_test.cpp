@@ -95,7 +95,7 @@ class Model {
   void arrives(Party& party) {
     const Duration waited = now_ - party.waits_since;
     const Duration window = party.policy.window(party.waits_since);
-    // When `party` polls and yields the processor, a thread of another program runs for a whole time slice.
+    // When `party` polls and yields the processor, another thread computes for a whole time slice.
     if (window != Duration::zero() && machine_.slice != Duration::zero()) {
       now_ = std::max(now_, party.waits_since + machine_.slice);
       ++party.displaced;

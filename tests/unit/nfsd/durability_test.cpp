@@ -367,8 +367,8 @@ class FewDescriptors : public Durability {
   std::size_t times_open(const std::string& name) { return nfsd::times_open(directory_.path() / name); }
 };
 
-/// The server keeps a file with uncommitted data open even if it closes other files, because too many are open. If it
-/// closed the file, it could miss an error that the kernel detects when it writes the data to the disk.
+/// When too many files are open, the server closes some, but not a file with uncommitted data. If it closed that file,
+/// it could miss an error that the kernel detects when it writes the data to the disk.
 TEST_P(FewDescriptors, AreKeptForWhatHasNotBeenCommitted) {
   const NodeKey file = written("file");
   written("stable", Stable::file_sync);

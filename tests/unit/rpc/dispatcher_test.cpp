@@ -236,8 +236,8 @@ TEST_F(DispatcherTest, ReleaseRunsWhenTheReplyIsSent) {
   EXPECT_TRUE(released);
 }
 
-// [8166-4.3.2-a] The handler returns a path in memory that is not registered. If the call offers a Write chunk with
-// room for the path, the path is copied to registered memory for that chunk. Without such a chunk, it is sent inline.
+// [8166-4.3.2-a] The handler returns a path in memory that is not registered. If the call offers a Write chunk that is
+// not empty, the path is copied to registered memory for that chunk. Otherwise it is sent inline.
 TEST_F(DispatcherTest, PathsForWriteChunks) {
   static const std::string target = "some/where";
   dispatcher.on<nfs3::Readlink>([](ServerCall<nfs3::Readlink> call) {

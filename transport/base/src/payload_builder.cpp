@@ -24,8 +24,8 @@ void PayloadBuilder::start(BufferRef first, PayloadMemory* memory) noexcept {
   cut_ = true;
 }
 
-/// The part of reserve() that is not inline. It fails if the builder has failed or the message would become too long.
-/// Otherwise it gets a new buffer if the present one has too little room, and starts a new piece if necessary.
+/// The part of reserve() that is not inline. Gets a new buffer if the present one has too little room, and starts a new
+/// piece if necessary. Fails if the builder has failed, the message would become too long, or there is no new buffer.
 std::byte* PayloadBuilder::reserve_elsewhere(std::uint32_t count) noexcept {
   if (!ok()) return nullptr;
   if (payload_.length > kLongest - count) fail(BuildFailure::too_long);

@@ -64,9 +64,9 @@ void Control::on_message(const wire::Header& header) {
     announce(phase_ == ExchangePhase::heard);
 }
 
-/// [xchar-4.1-b] Sends INIT_XCHAR, the first optional message of this side. To be called when version two has been
-/// agreed. `known` is true if the peer has shown that it supports the extension. If `known` is false, INIT_XCHAR holds
-/// a call credit until it is known to have arrived.
+/// [xchar-4.1-b] Sends INIT_XCHAR, the first optional message of this side that is not an answer. To be called when
+/// version two has been agreed. `known` is true if the peer has shown that it supports the extension. If `known` is
+/// false, INIT_XCHAR holds a call credit until it is known to have arrived, or until the peer sends its own INIT_XCHAR.
 void Control::announce(bool known) {
   const ExchangeTransition next = transition(phase_, ExchangeEvent::announce);
   if (next.reaction != Reaction::take) return;
@@ -151,7 +151,7 @@ void Control::pump() {
     answers_.pop_front();
     if (!post_answer(first)) break;
   }
-  // Posts messages of this side only while at least two slots are idle, so that an idle slot remains for answers.
+  // Posts other messages only while at least two slots are idle, so that an idle slot remains for answers.
   while (!lost_ && std::ranges::count(slots_, false, &SendSlot::busy) > 1 && post_next()) {
   }
   pumping_ = false;

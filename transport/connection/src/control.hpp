@@ -49,7 +49,7 @@ class Control final : public CharacteristicsExchange {
   void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
   /// True if offer_smaller_receives() may be called. This requires ExchangePhase::active, and receives of this side
   /// that are larger than at first and are not being raised. It also requires that this side has made no such offer
-  /// since the size of its receives last changed.
+  /// since it last lowered the size of its receives or began to raise it.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first.
   void offer_smaller_receives();
@@ -214,7 +214,7 @@ class Control final : public CharacteristicsExchange {
   boost::asio::steady_timer idle_;
   std::uint32_t peer_offer_ = 0;  // the smaller size of receives that the peer has offered to accept; 0: none
   bool offer_due_ = false;        // the offer of smaller receives is to be sent
-  bool offered_ = false;          // set with offer_due_; no second offer is made until this side's receives change size
+  bool offered_ = false;          // an offer is due or sent; cleared when this side's receives shrink or begin to grow
 
   Characteristics counted_;
 };

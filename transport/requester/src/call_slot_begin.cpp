@@ -170,7 +170,8 @@ error_code CallSlot::bind(BufferRef memory, fabric::Access access, Segment& out)
 
 /// To be called when expose() fails with `why` after it has begun to bind windows. If the connection is at fault,
 /// aborts it, and lost() later takes the call from the slot. Otherwise ends the call with `why` after its windows have
-/// been invalidated. The slot then expects no reply, because the call has not been sent.
+/// been invalidated, without waiting for a reply. Returns Start::sent although nothing has been sent: in both cases the
+/// slot keeps the call, which must not be queued again.
 CallSlot::Start CallSlot::bind_failed(error_code why) {
   state_ = State::on_wire;
   if (blames_connection(why)) {

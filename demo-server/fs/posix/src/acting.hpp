@@ -5,8 +5,8 @@
 // identity of all threads.
 //
 // A thread that has acted as another user must never post work requests to a verbs device. The kernel refuses the work
-// requests of a thread whose credentials have changed since the device was opened (see docs/architecture.md). The I/O
-// threads, which act as other users, post no work requests.
+// requests of a thread whose credentials have changed since the device was opened (see docs/architecture.md). Only the
+// I/O threads and the short-lived thread of can_act_as_others() act as other users. They post no work requests.
 #include "rpcrdma/nfsd/fs/types.hpp"
 
 namespace rpcrdma::nfsd {

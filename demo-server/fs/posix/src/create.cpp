@@ -169,7 +169,7 @@ NodeResult PosixFileSystem::make_node(const Caller& caller, const NodeKey& direc
   });
 }
 
-/// Answers an UNCHECKED or EXCLUSIVE CREATE of a name that exists. Either fails if the object is not a regular file.
+/// Answers an UNCHECKED or EXCLUSIVE CREATE of a name that exists. Both fail if the object is not a regular file.
 /// Of the attributes in an UNCHECKED request, applies only the size. EXCLUSIVE succeeds if the file holds the verifier
 /// of the request, because the request then repeats the one that created the file.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::open_existing(const Caller& caller, const Node& directory,

@@ -103,8 +103,9 @@ class PosixFileSystem final : public FileSystem {
   using OpenFilePtr = std::shared_ptr<const OpenFile>;
 
   static Node node_of(KeptNodePtr kept, const NodeStat& stat) noexcept;
-  /// The lock that a procedure holds while it changes the object `node`. Therefore no other change by this server falls
-  /// between the attributes before and after the change, which the reply contains (wcc_data of RFC 1813).
+  /// The lock to hold while a WRITE or SETATTR changes the object `node`, or while names in the directory `node`
+  /// change. Therefore no other such change by this server falls between the attributes before and after the change,
+  /// which the reply contains (wcc_data of RFC 1813).
   std::mutex& lock_of(const NodeKey& node) noexcept;
   /// Opens the object that `key` names, and reads its present attributes.
   StatusOr<Node> open_node(const NodeKey& key);
@@ -204,8 +205,8 @@ class PosixFileSystem final : public FileSystem {
   StatusOr<Found> finish_new(const Caller& caller, const Node& directory, std::string_view name,
                              const SetAttributes& attributes, bool exclusive, Unsettled& unsettled) const;
   /// Looks `name` up with the rights of the caller. Returns Status::ok if the name is free, Status::exist if it is
-  /// taken, and otherwise the error of the lookup. A caller that has another reason to refuse the new object reports
-  /// that reason only if this function returns Status::ok, as open(2) and mkdir(2) do.
+  /// taken, and otherwise the error of the lookup. A function that has another reason to refuse the new object
+  /// reports it only if check_free() returns Status::ok, as open(2) and mkdir(2) do.
   Status check_free(const Caller& caller, const Node& directory, std::string_view name) const;
   Status check_new_file(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how) const;
   StatusOr<Found> open_existing(const Caller& caller, const Node& directory, std::string_view name,

@@ -49,7 +49,7 @@ struct CallOptions {
     results.emplace_back(result.begin(), result.end());
     return *this;
   }
-  /// Sets the deadline `time` from now.
+  /// Sets the deadline to the current time plus `time`.
   CallOptions& within(std::chrono::steady_clock::duration time) {
     deadline = std::chrono::steady_clock::now() + time;
     return *this;

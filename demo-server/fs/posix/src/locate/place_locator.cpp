@@ -20,7 +20,8 @@ constexpr std::uint8_t kPlaceKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // a key with the device, if it is not the root's device
 constexpr int kMaxDepth = 512;
-// The maximum number of calls of walk() to open one object. walk() calls itself for the parent directory in each place.
+// The maximum number of steps to open one object. Each call of walk() is a step, except for the root of the export.
+// walk() calls itself for the parent directory in each place.
 constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;
 
 bool is_overlay(int fd) noexcept {

@@ -104,8 +104,8 @@ class RPCRDMA_EXPORT Log : public LogLevels<Log> {
     out.subject_ = subject;
     return out;
   }
-  /// Returns an object that writes one line about `subject`. If `limit` is not null, it limits how many lines of level
-  /// info and above are written: the line is dropped if `limit` does not admit it.
+  /// Returns an object that writes one line about `subject`. If `limit` is not null, a line of level info or above is
+  /// written only if `limit` admits it.
   LogAbout about(const LogSubject& subject, LogLimit* limit = nullptr) const noexcept {
     return {sink_.get(), subject, limit};
   }

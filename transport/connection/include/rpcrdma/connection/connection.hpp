@@ -184,7 +184,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   bool peer_takes_reverse_chunks() const noexcept;
   /// Returns whether offer_smaller_receives() may be called. The memory for receives must be short, and the state must
   /// be ExchangeState::active. This side's receives must be larger than their first size, and must not be growing. This
-  /// side must not have made an offer since their size last changed.
+  /// side must not have made an offer since it last lowered their size or began to raise it.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first. Requires
   /// may_offer_smaller_receives().

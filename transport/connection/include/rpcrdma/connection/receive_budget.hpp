@@ -11,9 +11,8 @@ class ReceiveBudget {
  public:
   explicit ReceiveBudget(std::size_t capacity) noexcept : capacity_(capacity) {}
 
-  /// The number of bytes that a connection may take in addition to the `held` bytes that it already has. The total,
-  /// with `held`, is a quarter of the bytes that the other connections do not use. The other three quarters remain for
-  /// connections that are made later.
+  /// The number of bytes that a connection may take in addition to the `held` bytes that it already has. In total it
+  /// may have up to a quarter of the bytes that the other connections do not use. The rest remains for others.
   std::size_t offer(std::size_t held) const noexcept {
     const std::size_t others = used_ - held;
     const std::size_t most = others < capacity_ ? (capacity_ - others) / 4 : 0;

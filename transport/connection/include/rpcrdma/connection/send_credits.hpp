@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Counts the free entries of the send queue of a queue pair. Before a work request of a call or a reply is posted, an
-// entry is reserved for it, so that the send queue does not overflow. A requester reserves all entries of a call before
-// it sends the call. A responder may wait for an entry before each RDMA Read or Write. Used on one thread.
+// Counts the free entries in a part of a queue pair's send queue. Before a work request of a call or a reply is posted,
+// an entry is reserved for it, so that the send queue does not overflow. A requester reserves all entries of a call
+// before it sends the call. A responder may wait for an entry before each RDMA Read or Write. Used on one thread.
 #include <boost/intrusive/slist.hpp>
 #include <cstdint>
 #include <utility>

@@ -12,7 +12,8 @@ namespace rpcrdma::nfsd {
 class Cidr {
  public:
   /// Returns nothing if `text` is neither ADDRESS nor ADDRESS/BITS, or if ADDRESS has an IPv6 zone. Also returns
-  /// nothing if ADDRESS is IPv4-mapped and BITS is less than 96: this range would hold other addresses than IPv4 ones.
+  /// nothing if ADDRESS is IPv4-mapped and BITS is less than 96, because not all addresses of this range would be
+  /// IPv4-mapped.
   static std::optional<Cidr> parse(std::string_view text);
   /// Treats an IPv4-mapped IPv6 address as the IPv4 address.
   bool contains(const boost::asio::ip::address& address) const noexcept;

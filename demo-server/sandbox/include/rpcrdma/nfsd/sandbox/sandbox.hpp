@@ -16,7 +16,7 @@ enum class SandboxMode : std::uint8_t {
   off,     ///< changes nothing
   log,     ///< as `on`, but the kernel logs and executes the system calls that `on` refuses
   on,      ///< fewer capabilities, filtered system calls, only the needed TCP ports; leaves out what the kernel lacks
-  strict,  ///< as `on`, and limits access to files; fails if the kernel lacks a part other than the TCP ports
+  strict,  ///< as `on`, and limits access to files; fails if the kernel lacks a part (exceptions: see enter_sandbox())
 };
 
 /// "off", "log", "on" or "strict"; nothing for other words.

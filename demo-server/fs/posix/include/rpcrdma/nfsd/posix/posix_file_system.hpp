@@ -27,8 +27,8 @@ struct PosixOptions {
 /// object gets the requested mode without the bits in the process's umask, which the server program sets to 0.
 ///
 /// Methods that may block change the identity of the calling thread. When they return, the thread may still have the
-/// groups of the caller and, after keep_identities(), also its uid. Do not call them on a thread that posts work
-/// requests.
+/// gid and the groups of the caller and, after keep_identities(), also the uid. Do not call them on a thread that posts
+/// work requests.
 ///
 /// Fails with a system error if `root` is not a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);
