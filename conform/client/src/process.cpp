@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <system_error>
@@ -97,7 +98,7 @@ Process::Process(boost::asio::io_context& context, const std::vector<std::string
 Process::~Process() {
   children_.cancel();
   kill(-pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  while (waitpid(pid_, nullptr, 0) == -1 && errno == EINTR) continue;
 }
 
 void Process::watch() {

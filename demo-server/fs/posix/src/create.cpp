@@ -229,7 +229,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   if (error != 0) return status_of(error);
   if (size != 0) error = as_caller(caller, [&] { return ::ftruncate(fd.get(), static_cast<off_t>(size)); });
   if (error != 0) {
-    ::unlinkat(directory.fd.get(), text.c_str(), 0);
+    undo(directory.fd.get(), name);
     return status_of(error);
   }
   SetAttributes rest = attributes;
@@ -266,14 +266,16 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller&
       return ::linkat(AT_FDCWD, ProcPath(unsettled.fd.get()).text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW);
     });
     if (error != 0) return status_of(error);
-    return found(directory, name, unsettled.fd.get());
+    auto made = found(directory, name, unsettled.fd.get());
+    if (!made) undo(directory.fd.get(), name);
+    return made;
   }
   if (!has_no_unnamed_files(error)) return status_of(error);
   error = open_new(text.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW);
   if (error != 0) return status_of(error);
   error = as_caller(caller, set_times);
   if (error != 0) {
-    ::unlinkat(directory.fd.get(), text.c_str(), 0);
+    undo(directory.fd.get(), name);
     return status_of(error);
   }
   return finish_new(caller, directory, name, {}, true, unsettled);
