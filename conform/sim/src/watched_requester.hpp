@@ -24,8 +24,8 @@ class WatchedRequester final : public transport::Requester {
 
  private:
   class Watched;
-  /// Assigns the windows that are new since the last call of this function to the RPC call that was encoded last. The
-  /// requester binds the windows of an RPC call after it has encoded the call and before it encodes or ends another.
+  /// Finds the windows that the requester has bound since this function last ran, and assigns them to the RPC call that
+  /// was encoded most recently: the requester binds the windows of a call before it encodes or ends another call.
   void assign_exposures();
   void over(Watched& call);
 

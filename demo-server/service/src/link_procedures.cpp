@@ -47,8 +47,8 @@ void NfsService::Procedures::symlink(SymlinkCall call) {
   if (path.kind == bulk_kind::octets) return make_symlink(std::move(call), std::move(*taken), path.text());
   rpc::async_reserve(std::move(call), path.length,
                      [this, transfer = std::move(*taken)](error_code status, SymlinkCall resumed) mutable {
-                       // The client does not receive this rejection. It makes the duplicate request cache forget the
-                       // call, so that the server executes a retransmission.
+                       // This rejection cannot reach the client. It makes the duplicate request cache forget the call,
+                       // so that the server executes a retransmission.
                        if (status == transport::TransportError::connection_lost)
                          return resumed.reject(rpc::AcceptStat::system_err);
                        if (status) return resumed.reply(failed<nfs3::Symlink>(Status::jukebox));

@@ -24,10 +24,10 @@ struct Origin {
   bool over_tcp;
 };
 
-/// Checks that `origin` may use the export with `effect`. An export that does not exist, or does not admit this
-/// address, gives STALE: RFC 1813 section 2.6 defines it for a handle whose object is gone or "access to it has been
-/// revoked", and every procedure may return it. A TCP port that is not reserved, on an export with reserved_ports,
-/// gives ACCES: the caller can use another port. A change of a read-only export gives ROFS.
+/// Checks that `origin` may use the export with `effect`. Returns STALE if there is no such export or if it does not
+/// admit the address of `origin`: this is the status for access that has been revoked (RFC 1813, section 2.6), and
+/// every procedure may return it. Returns ACCES if the export has reserved_ports and the TCP port of `origin` is not
+/// reserved: the caller can use another port. Returns ROFS for a change of a read-only export.
 inline Status check_export(const Export* exported, const Origin& origin, Effect effect) noexcept {
   if (exported == nullptr || !exported->allows(origin.peer.address())) return Status::stale;
   if (!exported->admits(origin.peer, origin.over_tcp)) return Status::acces;

@@ -46,7 +46,7 @@ void RequesterCore::on_peer_error(Received& message) {
   if (slot == nullptr || slot->answered()) return discard(message.header.xid, "an RDMA_ERROR for no call in progress");
   heard();
   proven_ = true;
-  // [8167-4.1-c] the credit word of an RDMA_ERROR is ignored
+  // [8167-4.1-c] The credit word of an RDMA_ERROR is not read.
   if (slot->state() != CallSlot::State::on_wire) {
     discard(message.header.xid, "an RDMA_ERROR for a call that has been given up");
     return slot->answer_late();
