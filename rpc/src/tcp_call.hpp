@@ -43,7 +43,8 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   /// To be called when the reply has been written to the socket, or when it cannot be written any more. Ends the call,
   /// then runs the handler of send() with `status`.
   void written(error_code status) noexcept;
-  /// Appends the reply with its record mark, in order, without its first `skipped` bytes.
+  /// Appends the parts of the record to `out`: the record mark, then the reply. Leaves out the first `skipped` bytes of
+  /// the record.
   void gather(std::vector<std::span<const std::byte>>& out, std::size_t skipped);
   /// Bytes of the reply with its record mark.
   std::size_t reply_size() const noexcept { return sizeof(mark_) + reply_.payload().length; }

@@ -244,7 +244,7 @@ void Connection::destroy() noexcept {
 
 void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
   if (!peer.peer_reads) return;
-  setup_.log.debug("connection rejected by the peer, which stated ORD {} and IRD {}; this side asked for IRD {}",
+  setup_.log.debug("connection rejected by the peer, which stated ORD {} and IRD {}; this side stated IRD {}",
                    peer.peer_reads->outbound, peer.peer_reads->inbound, setup_.options.inbound_reads);
 }
 

@@ -34,7 +34,8 @@ struct text_data {
     length = static_cast<std::uint32_t>(from.size());
     data = from.data();
   }
-  /// The text. Valid as long as the message that it was decoded from, or as the characters that were set.
+  /// The text. Decoded text is valid as long as the message that it was decoded from. Text that was set is valid as
+  /// long as the characters that were passed to set().
   std::string_view view() const noexcept { return {data, length}; }
 };
 static_assert(std::is_trivial_v<text_data>);

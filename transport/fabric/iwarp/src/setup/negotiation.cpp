@@ -7,7 +7,7 @@ namespace rpcrdma::fabric::iwarp {
 namespace {
 
 /// The read depth that a responder grants: the smaller of `wanted`, which the initiator states, and `ours`; or
-/// kDepthNotNegotiated if the initiator states this value. make_reply() may raise an IRD of 0 to 1.
+/// kDepthNotNegotiated if the initiator states this value. If an IRD is zero, make_reply() may set it to one.
 std::uint16_t grant(std::uint16_t wanted, std::uint16_t ours) noexcept {
   return wanted == kDepthNotNegotiated ? kDepthNotNegotiated : std::min(wanted, ours);
 }

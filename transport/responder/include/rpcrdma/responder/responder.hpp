@@ -106,7 +106,8 @@ class RPCRDMA_EXPORT IncomingCall {
   /// another connection (section 4.5.4):
   ///   - Memory ran out while the reply was built.
   ///   - An RDMA Write or the Send failed.
-  ///   - The reply fitted the client's Receives until this side asked the client for smaller ones.
+  ///   - The reply is too long for the client's Receives now, but it would have fitted before the two sides agreed on
+  ///     smaller Receives (version two).
   /// `handler` runs with the outcome when the memory given to reply().item() is no longer used. The CallHandler must
   /// not use the call after send().
   virtual void send(Handler handler) = 0;

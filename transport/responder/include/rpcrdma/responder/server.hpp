@@ -73,8 +73,8 @@ struct ConnectionReport {
   std::string_view fabric;                 ///< the name of the provider
   std::chrono::milliseconds age{0};        ///< the time since the connection was accepted
   std::uint32_t version = 1;               ///< the version of RPC-over-RDMA
-  std::uint32_t inline_send = 0;           ///< the largest Send of the server, in bytes
-  std::uint32_t inline_receive = 0;        ///< the largest Send of the client, in bytes
+  std::uint32_t inline_send = 0;           ///< the longest message that the server may Send, in bytes
+  std::uint32_t inline_receive = 0;        ///< the longest message that the client may Send, in bytes
   bool remote_invalidation = false;        ///< replies may use Send with Invalidate
   ConnectionStatistics statistics;         ///< calls, credits, bulk memory, characteristics
   Traffic traffic;                         ///< the counters since the connection was accepted
