@@ -181,7 +181,8 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, err
 int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
-  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
+  // SIGUSR2 starts and stops a capture (ToggleBySignal). Without a capture, SIGUSR2 must not end the program.
+  std::signal(SIGUSR2, SIG_IGN);
   fabric::raise_locked_memory_limit();
   const auto tap = capture::open_capture(options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-load")));
   if (!tap) {

@@ -12,9 +12,9 @@ namespace rpcrdma::bench {
 /// Values that a server publishes to its parent, in memory that both share.
 struct Board {
   tally::Counts counts;
-  fabric::Counters fabric;          ///< the counters when last published
-  std::uint64_t receive_bytes = 0;  ///< registered for receives, when last published
-  std::uint32_t connections = 0;    ///< open, when last published
+  fabric::Counters fabric;          ///< the counters of the server's fabric at the last publication
+  std::uint64_t receive_bytes = 0;  ///< bytes of memory registered for receives at the last publication
+  std::uint32_t connections = 0;    ///< the number of open connections at the last publication
   /// The port at which the server reports its statistics by HTTP. A server with statistics sets it before it calls
   /// Child::Ready. 0 for other servers.
   std::uint16_t statistics_port = 0;
@@ -34,7 +34,7 @@ class Child {
 
   std::uint16_t port() const noexcept { return port_; }
   const Board& board() const noexcept { return *board_; }
-  /// Totals of the child and of this process; `fabric` are the counters of this process's fabric.
+  /// Returns the totals of the child and of this process. `fabric` contains the counters of this process's fabric.
   Usage usage(const fabric::Counters& fabric = {}) const;
   /// As usage(), for a child that has executed another program: of that program, only the processor time is known.
   Usage usage_of_program() const;

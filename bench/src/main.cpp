@@ -38,7 +38,8 @@ namespace transport = rpcrdma::transport;
 
 constexpr std::uint32_t kIdleConnections = 1000;
 constexpr std::uint32_t kManyConnections = 10'000;
-constexpr std::uint32_t kLargeThreshold = 68 << 10;  // a READ of 64 KiB with its headers
+// An inline threshold, in bytes, that has room for the reply to a READ of 64 KiB.
+constexpr std::uint32_t kLargeThreshold = 68 << 10;
 
 struct Options {
   bool json = false;

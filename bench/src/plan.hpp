@@ -45,7 +45,8 @@ struct Peer {
   Case which;
 };
 
-/// A case of this library, and the cases with which it is compared: of other programs, or of this library.
+/// A case that measures this library, and the cases with which it is compared. They may measure other programs, or this
+/// library as well.
 struct Comparison {
   Case which;
   Who ours;

@@ -123,7 +123,8 @@ std::uint64_t registered_after(const Setting& setting, const Scenario& scenario,
     const auto large = [](const auto& link) { return size_at_server(*link) > 4096; };
     loop.context.restart();
     while (std::ranges::any_of(links, large)) loop.runner.run_one();
-    // The clients send empty requests until a small receive has replaced each large one.
+    // The server has announced small receives, but a large receive stays posted until a message consumes it. Therefore
+    // the clients send empty requests. The loop waits until small receives have replaced the large ones.
     const std::uint64_t small = before + std::uint64_t{count} * (kCredits + kOtherReceives) * 4096;
     for (int i = 0; i < kMaxWaits && octets(loop, control, server) > small; ++i)
       loop.context.run_for(std::chrono::milliseconds(20));

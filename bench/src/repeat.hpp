@@ -12,7 +12,7 @@ namespace rpcrdma::bench {
 /// reason.
 std::vector<Row> run_apart(const std::function<std::vector<Row>()>& measure);
 
-/// Prints the least value, the median and the greatest one over all runs, for each row of the first run.
+/// For each row of the first run, prints the minimum, the median and the maximum over all runs.
 void print_summary(const std::vector<std::vector<Row>>& runs, bool json);
 
 }  // namespace rpcrdma::bench

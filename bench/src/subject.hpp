@@ -67,7 +67,7 @@ class Subject {
   /// tree or needs idle connections may take a longer or shorter time. Returns nullopt if this subject does not
   /// support the case. Throws std::runtime_error on failure.
   virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
-  /// Totals since the start. The call itself adds a little to them.
+  /// Returns the totals since the start of the subject. Getting the totals adds a little to them.
   virtual Usage usage() = 0;
 };
 

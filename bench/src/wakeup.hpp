@@ -5,7 +5,8 @@
 namespace rpcrdma::bench {
 
 /// The time to wake a sleeping thread on this machine, in microseconds: half of the round trip between two threads that
-/// wake each other by a futex. They run on the processors of the servers and of the clients, if those are fixed.
+/// wake each other by a futex. If the placement fixes the processors, one of the threads runs on the processor of the
+/// servers, and the other thread runs on the processor of the clients.
 struct WakeUp {
   double median;
   double percentile_90;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Counts allocations and system calls of a process by interposing the C library's functions. Counts for the whole
-// program it is linked into, libraries included; all threads count together.
+// Counts allocations and system calls of a process by interposing functions of the C library. This code counts for the
+// whole program into which it is linked, including the program's libraries. All threads share one set of counts.
 #include <atomic>
 #include <cstdint>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Properties of an option, extracted from CLI11, which appends the descriptions of validators to the name of the type.
+// Properties of an option. Some of them are extracted from the type name of the option, because CLI11 appends the
+// descriptions of validators, such as the permitted range, to this name.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>

@@ -18,7 +18,7 @@ class Reporter {
   /// Prints "rpcrdma-nfs: COMMAND: SUBJECT: MESSAGE".
   void fail(std::string_view subject, const error_code& why);
   void fail(std::string_view subject, std::string_view why);
-  /// Sets text to append to the next error. `text` must stay valid until then.
+  /// Sets the text to append to the next error. `text` must stay valid until this error has been printed.
   void remark(std::string_view text) noexcept { remark_ = text; }
   bool failed() const noexcept { return failed_; }
   /// Sets the client whose connection error is printed if a call times out. The client must stay valid while it is set.

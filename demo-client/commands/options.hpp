@@ -53,7 +53,7 @@ struct Exit {
 /// Parses the command line. Prints help to standard output (status 0), usage errors to standard error (status 2).
 std::variant<Options, Exit> parse_options(int argc, const char* const* argv);
 
-/// "10", "4K", "2M", "1G", "1T" (powers of 1024).
+/// Parses a decimal number, which may have the suffix K, M, G or T for a power of 1024. An example is "4K".
 std::optional<std::uint64_t> parse_size(std::string_view text);
 /// Parses an octal number, at most 7777.
 std::optional<std::uint32_t> parse_mode(std::string_view text);

@@ -40,10 +40,12 @@ void end_if_nobody_reads(int number) {
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, end_if_nobody_reads);
-  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
+  // Without a capture, SIGUSR2 must not end the program. With a capture, ToggleBySignal installs a handler later.
+  std::signal(SIGUSR2, SIG_IGN);
 }
 
-/// Logs nothing unless RPCRDMA_LOG names a level, so that an error is one line.
+/// Returns a log with the level that RPCRDMA_LOG names. If it names none, the log writes nothing, so that the program
+/// reports each error in one line.
 Log log_of_environment() {
   const char* text = std::getenv("RPCRDMA_LOG");
   LogLevel level = LogLevel::off;

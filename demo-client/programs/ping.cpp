@@ -234,7 +234,8 @@ int main(int argc, char** argv) {
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, SIG_IGN);  // siw raises SIGPIPE when a connection is lost
-  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
+  // SIGUSR2 starts and stops a capture once ToggleBySignal handles it. Without a capture, it must not end the process.
+  std::signal(SIGUSR2, SIG_IGN);
   fabric::raise_locked_memory_limit();
   const auto tap = capture::open_capture(options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-ping")));
   if (!tap) {

@@ -138,7 +138,9 @@ class Knock final : public transport::Call {
 asio::awaitable<Result<Backend>> first_to_answer(asio::io_context& context, const Target& target,
                                                  std::vector<Backend> backends) {
   asio::steady_timer ended(context, asio::steady_timer::time_point::max());
-  static constexpr rpc::ProcedureInfo kUnknown;  // suffices, because any RPC reply shows that the server answers
+  // The NULL procedure of program 0, for a caller that has named no program yet. A server may reject the call, but any
+  // RPC reply shows that a server answers.
+  static constexpr rpc::ProcedureInfo kUnknown;
   const auto until = std::chrono::steady_clock::now() + target.options.lookup_timeout;
   std::list<Knock> knocks;
   for (Backend& backend : backends)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Finds a server by its name: its addresses, port and fabric and, if there are several addresses, the one that answers.
+// Finds the addresses, the port and the fabric of a server from the server's name. If there are several addresses,
+// finds one that answers.
 #include <boost/asio/awaitable.hpp>
 #include <memory>
 

@@ -24,7 +24,7 @@ class TcpShared {
   TcpShared(TcpServerOptions o, Log l)
       : options(o), log(std::move(l)), admission_(o.max_connections, o.max_connections_per_peer) {}
 
-  /// Counts a connection until leave(); false at a limit.
+  /// Counts a connection of `peer` and returns true, or returns false if a limit is reached. leave() ends the count.
   bool enter(const boost::asio::ip::address& peer) {
     const std::lock_guard lock(mutex_);
     return admission_.enter(peer);
@@ -90,7 +90,7 @@ class TcpWorkerState {
   transport::CallHandler& handler() const noexcept { return *worker_.handler; }
 
   const std::shared_ptr<TcpShared> shared;
-  LogLimit end_lines;  ///< about connections that end, or are refused during a drain
+  LogLimit end_lines;  ///< limits the log lines about connections that end, or that are refused during a drain
   /// Keeps the memory of records whose calls have ended, and provides it for later records. Only records for which a
   /// connection reserves bytes of the budget records_ take memory from here.
   RecordStore record_store;

@@ -272,8 +272,8 @@ class Scene : private fuzz::PeerScene {
     }
     test::Bytes payload = test::words({header.xid, how / 2 % 8 == 7 ? 1u : 0u, in_.u32()});
     payload.resize(payload.size() + std::size_t{in_.u8()} * 20);
-    // Copies the RPC message into the first exposed memory. If this is a long call whose Position-Zero Read chunk names
-    // that memory, the responder then reads an RPC message there.
+    // Copies the RPC message into the first exposed memory. The call may be a long call whose Position-Zero Read chunk
+    // names this memory. The responder then pulls an RPC message instead of arbitrary bytes.
     if (!exposed_.empty() && (counts & 32) != 0) {
       const MutableOctets memory = exposed_.front().memory.octets();
       std::memcpy(memory.data(), payload.data(), std::min(memory.size(), payload.size()));

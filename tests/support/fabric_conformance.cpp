@@ -59,7 +59,7 @@ const fabric::Completion& Node::result(int tag) const {
 
 namespace {
 
-/// Sets a handshake_timeout that even a busy machine keeps, unless the test has set one.
+/// Sets a handshake_timeout that is long enough for a busy machine, unless the test has set one.
 fabric::QueuePairOptions patient(fabric::QueuePairOptions options) {
   if (options.handshake_timeout == fabric::QueuePairOptions{}.handshake_timeout)
     options.handshake_timeout = std::chrono::minutes(5);

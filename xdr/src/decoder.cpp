@@ -157,8 +157,8 @@ bool Decoder::take(std::byte* to, std::uint32_t count) noexcept {
   return ok();
 }
 
-/// If there is a MessageKeeper, has it copy the message at the first call of this function, and decodes from the copy
-/// from then on. Values decoded in place then refer to the copy, and may outlive the message. Returns false if the copy
+/// If there is a MessageKeeper and it has not copied the message yet, calls it to copy the message. Decoding continues
+/// in the copy. Values decoded in place then refer to the copy, and may outlive the message. Returns false if the copy
 /// fails.
 bool Decoder::keep() noexcept {
   if (keeper_ == nullptr || kept_) return true;

@@ -63,7 +63,8 @@ bool accepts(const sockaddr* address, socklen_t size) {
   return ::connect(socket.get(), address, size) == 0;
 }
 
-/// Waits until `condition` holds; false if it does not within a minute, or when `parent` has ended.
+/// Waits until `condition` holds, and then returns true. Returns false if `condition` does not hold within about a
+/// minute, or if `parent`, which must be the parent of this process, ends first.
 bool wait_for(pid_t parent, const std::function<bool()>& condition) {
   for (int i = 0; i < 6000 && ::getppid() == parent; ++i) {
     if (condition()) return true;

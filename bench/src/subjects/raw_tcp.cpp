@@ -36,8 +36,8 @@ constexpr std::chrono::milliseconds kSpin{2};
 
 struct Request {
   std::uint32_t body = 0;    // bytes of each body: the bulk data that follows a request
-  std::uint32_t answer = 0;  // bytes after each reply
-  std::uint32_t repeat = 1;  // the number of bodies, if `body` is not 0; of replies, if `answer` is not 0
+  std::uint32_t answer = 0;  // bytes of the bulk data that follows each reply
+  std::uint32_t repeat = 1;  // if `body` is not 0, the number of bodies; if `answer` is not 0, the number of replies
   std::uint32_t depth = 1;   // the depth of the case; bulk data uses as many buffers in turn, but at most kBuffers
 };
 

@@ -6,8 +6,9 @@
 
 namespace rpcrdma::bench {
 
-/// A lower bound on the cost of the iwarp fabric: sendmsg() and recvmsg() of the same bytes between the same buffers,
-/// without an event loop. In bulk cases with several calls in flight, the bytes form a one-way stream.
+/// Makes the subject that measures a lower bound on the cost of the iwarp fabric. For each operation, it sends and
+/// receives about as many bytes as the operation transfers over that fabric. It uses sendmsg() and recvmsg() without an
+/// event loop. In bulk cases with several calls in flight, the bytes form a one-way stream.
 std::unique_ptr<Subject> make_raw_tcp();
 /// A lower bound on the latency of the iwarp fabric. Does the same as make_raw_tcp(), but both sides poll for the next
 /// small message before they block. Each side needs a processor of its own.

@@ -150,7 +150,8 @@ class Rpcrdma final : public Subject {
     run.end = start + budget;
     for (const auto& sequence : sequences) sequence->start();
     loop_->context.restart();
-    // The connection stays open, so the context always has work: run until the last sequence has ended.
+    // Runner::run() would not return, because connections stay open and the context therefore always has work. This
+    // loop ends when the last sequence has ended.
     while (run.active != 0) loop_->runner.run_one();
     if (run.failed) throw std::runtime_error(run.failed.message());
     return seconds_since(start);

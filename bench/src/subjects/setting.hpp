@@ -21,7 +21,8 @@ struct Setting {
   bool statistics = false;                 ///< the NFS server serves statistics by HTTP; a run reads them once a second
   std::filesystem::path server_capture{};  ///< file for the capture of the server; empty: none
   std::filesystem::path client_capture{};
-  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< option of clients
+  /// CharacteristicOptions::idle_shrink of the clients' connections. Servers do not use this setting.
+  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;
 
   Setting with(transport::VersionChoice of_client, transport::VersionChoice of_server) const {
     Setting other = *this;

@@ -7,8 +7,8 @@
 
 namespace rpcrdma::bench {
 
-/// `options` with a capture to `file`, with snap=128, in a ring of two files of 512 MiB; unchanged if `file`
-/// is empty. Throws std::runtime_error.
+/// Returns `options` with a tap that captures to `file`. The capture has snap=128 and keeps two files of 512 MiB. If
+/// `file` is empty, returns `options` unchanged. Throws std::runtime_error if the capture cannot be opened.
 fabric::OpenOptions with_capture(fabric::OpenOptions options, const std::filesystem::path& file);
 
 }  // namespace rpcrdma::bench

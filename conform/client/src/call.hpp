@@ -44,7 +44,7 @@ struct Reply {
   std::vector<Bytes> before, after;
   bool send = true;        ///< whether to send `writes` and the message; `before` and `after` are sent in any case
   bool abort = false;      ///< the connection is aborted afterwards
-  bool unchanged = false;  ///< set by a change that does not apply to this reply
+  bool unchanged = false;  ///< set by a `change` of Trial::on_reply() that does not apply to this reply
 
   Bytes bytes() const;
   bool is_msg() const noexcept { return header.procedure == kMsg; }

@@ -29,7 +29,8 @@ class Export {
   static constexpr std::uint64_t kRoot = 1;
   static constexpr std::size_t kMostNodes = 10000, kLongestFile = 8u << 20, kMostBytes = 64u << 20;
 
-  /// The files at the start of each run: empty, short, odd (10,003 bytes), long (100,000 bytes), folder/nested, link.
+  /// Makes the files that exist at the start of each run. Their names are `empty`, `short`, `odd` (10,003 bytes),
+  /// `long` (100,000 bytes), `folder/nested` and `link`.
   Export();
 
   static nfs::Handle handle_of(std::uint64_t id);

@@ -14,13 +14,13 @@ namespace rpcrdma::conform::client {
 /// How the server sets up a connection.
 struct Setup {
   Bytes private_data = encode(PrivateData{.flags = 1});
-  std::uint32_t credits = 32;  ///< the largest grant
+  std::uint32_t credits = 32;  ///< the credit grant in each reply, unless a case changes the grant
   std::uint32_t inbound_reads = 16, outbound_reads = 16;
 };
 
 class Link;
 
-/// Events of a link. The io_context calls the functions.
+/// Receives the events of links. The functions run on the thread that runs the io_context.
 class LinkEvents {
  public:
   /// A call has arrived, and its RPC-over-RDMA header has been decoded. Its Read chunks have not been read yet.

@@ -112,7 +112,7 @@ void Process::watch() {
 void Process::look() {
   siginfo_t info{};
   rusage usage{};
-  // waitid(2): only the system call itself reports the usage.
+  // Makes the system call directly, because the waitid() of the C library does not report the resource usage.
   if (syscall(SYS_waitid, P_PID, pid_, &info, WEXITED | WNOHANG | WNOWAIT, &usage) != 0 || info.si_pid != pid_) return;
   ended_ = true;
   (info.si_code == CLD_EXITED ? status_ : signal_) = info.si_status;

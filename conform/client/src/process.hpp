@@ -32,7 +32,8 @@ class Process {
   bool ended() const noexcept { return ended_; }
   int status() const noexcept { return status_; }  ///< exit status; 0 if a signal ended it
   int signal() const noexcept { return signal_; }  ///< 0: none
-  /// Peak resident bytes of the process or, if they are more, of one of its children.
+  /// The peak resident size, in bytes, of the process or, if that is larger, of a descendant that has been waited for.
+  /// 0 until ended().
   std::uint64_t memory() const noexcept { return memory_; }
 
  private:

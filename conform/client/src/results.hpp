@@ -51,7 +51,7 @@ struct Fsinfo {
   std::uint64_t longest_file = std::uint64_t{1} << 40;
 };
 
-/// A function that a case may set, and that remembers whether it was called.
+/// Calls the function that a case has set, if any. used() tells whether a function set by operator= was called.
 template <class Signature>
 class Hook;
 template <class... Arguments>
@@ -61,7 +61,7 @@ class Hook<void(Arguments...)> {
     function_ = std::move(function);
     return *this;
   }
-  /// Sets the function like operator=, but used() remains false.
+  /// Sets the function like operator=, but used() remains false when the hook calls this function.
   void prepare(std::function<void(Arguments...)> function) {
     function_ = std::move(function);
     counts_ = false;

@@ -54,7 +54,8 @@ Answer Service::serve(const RpcCall& call) {
   }
 }
 
-/// Bytes that follow the status in failed results: post_op_attr and wcc_data without attributes; none for GETATTR.
+/// Returns the number of bytes that follow the status in the results of a failed call. These bytes are post_op_attr and
+/// wcc_data values without attributes. The failed results of GETATTR have none.
 static std::size_t size_of_failure(std::uint32_t procedure) {
   switch (procedure) {
     case nfs::kGetattr: return 0;

@@ -8,7 +8,8 @@ namespace rpcrdma::conform::client {
 
 /// The data of a READ or the path of a READLINK, which may travel in a Write chunk.
 struct Item {
-  std::size_t position = 0;  ///< offset in the results of the first byte, which follows the count word
+  /// The offset of the first byte of the item from the start of the results. The word before this byte is the length.
+  std::size_t position = 0;
   std::size_t size = 0;
 };
 

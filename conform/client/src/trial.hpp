@@ -64,7 +64,8 @@ class Trial final : public LinkEvents {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // Functions that define the misbehaviour. If it never takes place, the case fails or is skipped; it does not pass.
+  // Functions that define the misbehaviour. If the misbehaviour never takes place, the case fails or is skipped, but
+  // does not pass.
   using Change = std::function<void(Reply&, const Call&, Link&)>;
   using TakeOver = std::function<void(Link&, const Call&)>;
   using Answering = std::function<void(std::unique_ptr<fabric::ConnectionRequest>)>;
@@ -73,8 +74,8 @@ class Trial final : public LinkEvents {
   /// Runs `change` for the reply to each call that `when` chooses, until it has changed `times` replies. A reply for
   /// which `change` sets Reply::unchanged does not count.
   void on_reply(When when, Change change, std::size_t times = 1);
-  /// Passes the first `times` calls that `when` chooses to `action`, which may answer them. Apart from what `action`
-  /// does, these calls are not executed, and their Read chunks are not read.
+  /// Runs `action` for each of the first `times` calls that `when` selects. `action` may answer the call. Apart from
+  /// what `action` does, the call is not executed, and its Read chunks are not read.
   void on_call(When when, TakeOver action, std::size_t times = 1);
   /// Passes each call to `action` before the call is executed.
   void observe(TakeOver action) { observer_ = std::move(action); }
@@ -151,7 +152,8 @@ class Trial final : public LinkEvents {
   std::string broken_;
   std::optional<Always> required_;
   std::list<boost::asio::steady_timer> timers_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // expires with this object
+  // The handlers of timers_ hold weak_ptrs to this flag, and do nothing after this object is destroyed.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace rpcrdma::conform::client

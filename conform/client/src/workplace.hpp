@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The files of one run: a temporary directory with
-//   local/   empty at first: the command, which gets its path for {dir}, copies files from the server to it
-//   source/  a small tree that the command, which gets its path for {source}, may copy to the server
-//   outside/ holds a file that the command must not touch
-//   output   standard output and standard error of the command
+// The files of one run. They are in a temporary directory with these entries:
+//   local/    is empty at first. The command copies files from the server to it. {dir} in the command line is its path.
+//   source/   holds a small tree that the command may copy to the server. {source} in the command line is its path.
+//   outside/  holds a file that the command must not touch.
+//   output    holds the standard output and the standard error of the command.
 #include <filesystem>
 #include <map>
 #include <string>

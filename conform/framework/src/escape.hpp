@@ -5,15 +5,15 @@
 
 namespace rpcrdma::conform {
 
-/// Text for XML and HTML. `text` may contain bytes of a peer: control characters other than line feeds, and bytes that
-/// are not ASCII, become '?'.
+/// Escapes `text` for XML and HTML. Replaces control characters other than line feeds, and bytes that are not ASCII, by
+/// '?', because `text` may contain bytes that a peer has sent.
 std::string escape_xml(std::string_view text);
 
 /// `text` as a YAML string in double quotes: escapes quotes, backslashes, and everything but printable ASCII.
 std::string quote_yaml(std::string_view text);
 
-/// Text with '?' for control characters and bytes that are not ASCII: a peer cannot steer the terminal or end a line of
-/// TAP.
+/// Replaces control characters, and bytes that are not ASCII, by '?'. Bytes that a peer has sent can then neither steer
+/// the terminal nor end a line of TAP.
 std::string printable(std::string_view text);
 
 }  // namespace rpcrdma::conform

@@ -143,7 +143,7 @@ Segment decode_segment(Bytes ulpdu) {
   segment.queue = in.u32();
   segment.msn = in.u32();
   segment.offset = in.u32();
-  // [5040-4.1-d] the Invalidate STag is zero unless the message invalidates
+  // [5040-4.1-d] The Invalidate STag field is zero in each message that does not invalidate an STag.
   const bool invalidates = segment.opcode == kSendInvalidate || segment.opcode == kSendSeInvalidate;
   if (!invalidates && segment.stag != 0) throw DecodeError("an Invalidate STag in a message that has none: " + shown);
   return segment;

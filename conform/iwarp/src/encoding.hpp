@@ -23,7 +23,7 @@ enum Opcode : std::uint8_t {
 };
 enum Queue : std::uint32_t { kSendQueue, kReadQueue, kTerminateQueue };
 
-/// The word of read depths and RTR kinds (RFC 6581 section 9).
+/// The word of an enhanced Request or Reply that contains the IRD, the ORD and the flags A to D (RFC 6581 section 9).
 struct Enhanced {
   bool peer_to_peer = false;                       ///< flag A
   bool send = false, write = false, read = false;  ///< flags B, C and D: kinds of RTR
@@ -41,7 +41,7 @@ struct Request {
   std::uint8_t revision = 1;
   std::optional<Enhanced> enhanced;
   Bytes private_data;
-  std::optional<std::uint16_t> length;  ///< replaces the length of the private data
+  std::optional<std::uint16_t> length;  ///< if set, encoded instead of the true length of the private data
 };
 
 Bytes encode(const Request& request);

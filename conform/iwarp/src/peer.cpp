@@ -146,8 +146,8 @@ void Peer::expect_refused(Time patience) {
   Record::expect(end != End::timeout,
                  rest.empty() ? "the peer keeps the connection" : "the peer answered: " + hex(rest));
   if (rest.empty()) return;
-  // The peer may send a Reply before it closes the connection. The Reply must reject the connection or have no private
-  // data. A Reply that does not reject tells this side which revision the peer supports.
+  // The peer may send a Reply before it closes the connection. A Reply that does not reject the connection must have no
+  // private data. The peer may send such a Reply to announce the revision that it supports.
   const bool accepted = rest.size() < kStartUpSize || (value_of(rest[16]) & kReject) == 0;
   record_.received("before the end: " + hex(rest));
   Record::expect(!accepted || rest.size() == kStartUpSize, "the peer answered and then closed: " + hex(rest));

@@ -60,7 +60,7 @@ class Peer {
   // Full operation.
   void segment(const Untagged& header, View payload) { send(fpdu(encode(header, payload))); }
   void segment(const Tagged& header, View payload) { send(fpdu(encode(header, payload))); }
-  /// The next segment, checked; nothing at the end of the stream.
+  /// Receives one segment, checks it and returns it. Returns an empty optional if the stream has ended.
   std::optional<Segment> next();
   Segment expect(Opcode opcode);
   /// Makes an RPC-over-RDMA message with a NULL call under a new XID. expect_answer() expects the reply to this XID.

@@ -63,7 +63,8 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
+  // SIGUSR2 stops and starts the capture of --capture. Without --capture, SIGUSR2 must not end the process.
+  std::signal(SIGUSR2, SIG_IGN);
   cli::raise_descriptor_limit();
   fabric::raise_locked_memory_limit();
   try {

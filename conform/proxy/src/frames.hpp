@@ -9,7 +9,7 @@
 
 namespace rpcrdma::proxy {
 
-/// The kind of a message. `other`: an FPDU of none of the other kinds.
+/// The kind of a message. An FPDU to which no other kind applies has the kind `other`.
 enum class Kind : std::uint8_t {
   mpa_request,
   mpa_reply,
@@ -36,8 +36,8 @@ struct Frame {
   std::optional<RpcMessage> rpc;  ///< fields of the RPC message, in the first frame of a call or reply
 };
 
-/// Sizes of headers and fields, and the offsets of fields in an FPDU: those of DDP (RFC 5041 section 4) and the control
-/// field of RDMAP (RFC 5040 section 4.1).
+/// Offsets of fields from the start of an FPDU, and sizes of headers and fields, in bytes. The DDP headers (RFC 5041
+/// section 4) include the control field of RDMAP (RFC 5040 section 4.1). The length and the CRC belong to MPA.
 inline constexpr std::size_t kDdpControlOffset = 2, kRdmapControlOffset = 3, kStagOffset = 4, kQueueOffset = 8,
                              kMsnOffset = 12, kUntaggedSize = 18, kTaggedSize = 14, kLengthSize = 2, kCrcSize = 4;
 /// The largest frame: a ULPDU of 65535 bytes with its length, padding and CRC.
@@ -73,7 +73,7 @@ class FrameReader {
   bool unframed_ = false;
   std::optional<Flags> flags_;
   Kind send_kind_ = Kind::send;        // kind of the message that arrives on queue 0
-  std::array<bool, 16> in_message_{};  // for each opcode: the message of its latest tagged segment is incomplete
+  std::array<bool, 16> in_message_{};  // by opcode: a message of tagged segments has begun and has not ended
 };
 
 }  // namespace rpcrdma::proxy

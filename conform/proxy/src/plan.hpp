@@ -37,8 +37,8 @@ class Plan {
   Plan(Director& director, std::uint32_t connection);
   /// The rules of the script, and the rules that the seed chose for this connection.
   const std::vector<Rule>& rules() const noexcept { return rules_; }
-  /// The faults of a message if `frame` is its first one, in the order of the rules; else none. Must be called for each
-  /// frame of both directions.
+  /// Returns the faults of the message that begins with `frame`, in the order of the rules. Returns none if `frame`
+  /// does not begin a message. Must be called for each frame of both directions.
   std::vector<Fault> judge(Side side, const Frame& frame);
 
  private:

@@ -11,7 +11,7 @@ class Proxy {
  public:
   Proxy(boost::asio::io_context& context, Tcp::endpoint server, Script script, std::uint64_t seed, Log log);
 
-  /// Returns the address at which it listens; a port of 0 is replaced by the port in use.
+  /// Starts to listen at `at`. Returns the address in use: if the port of `at` is 0, the system has chosen a port.
   Result<Tcp::endpoint> listen(const Tcp::endpoint& at);
   /// Stops listening, and ends all connections; the io_context then runs out of work.
   void stop();

@@ -40,7 +40,7 @@ struct Rule {
   std::optional<std::uint32_t> bit;        ///< flip: number of the bit in the frame
   bool fix_crc = false;                    ///< flip: whether to correct the CRC
   bool only_with_crc = false;              ///< flip: leave frames without a CRC unchanged
-  std::uint32_t grant = 1;                 ///< credits: the largest grant
+  std::uint32_t grant = 1;                 ///< credits: a larger credit value is lowered to this
   std::optional<std::uint32_t> procedure;  ///< drop_reply: the procedure of the call; nothing: any non-idempotent one
 };
 

@@ -45,7 +45,7 @@ struct Message {
   std::optional<std::uint32_t> invalidated;
   RdmaHeader header;
   Bytes payload;          ///< after the header of an RDMA_MSG
-  std::string malformed;  ///< not empty: why the header cannot be decoded
+  std::string malformed;  ///< why the header cannot be decoded; empty if it has been decoded
 };
 
 /// One line about a message, for reports.

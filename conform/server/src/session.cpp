@@ -6,7 +6,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Bytes of an inline READ whose reply fits the smallest threshold.
+/// The count of a READ without a Write chunk. Its reply fits the minimum inline threshold of 1,024 bytes.
 constexpr std::uint32_t kSmallRead = 800;
 
 }  // namespace

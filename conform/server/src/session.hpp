@@ -53,7 +53,7 @@ class Session {
   /// lengths of the segments of this chunk. If `lengths` is empty, the chunk has one segment.
   Outgoing long_call(const Outgoing& call, const std::vector<std::uint32_t>& lengths = {});
   Memory& readable(Bytes contents) { return connection().expose(std::move(contents), fabric::Access::remote_read); }
-  /// Memory for the server's Writes, filled with kUntouched.
+  /// Memory of the tester that the server may write. Its initial bytes are all kUntouched.
   Memory& writable(std::size_t size);
   static constexpr std::byte kUntouched{0xA5};
 
@@ -74,7 +74,8 @@ class Session {
   void expect_accept(std::uint32_t xid, std::uint32_t accept);
 
   void expect_err_chunk(std::uint32_t xid);
-  /// Expects ERR_VERS in a message of this version, with a range that contains version 1, but not this version.
+  /// Expects ERR_VERS with `version` in the rdma_vers field. The range of supported versions in the message must begin
+  /// with version 1, and must not contain `version`.
   void expect_err_vers(std::uint32_t xid, std::uint32_t version);
   static void check_err_vers(const RdmaHeader& header, std::uint32_t version);
   /// The segments of a chunk that came back must have the handles and offsets of the call. Ignores the lengths.
@@ -92,7 +93,7 @@ class Session {
 
   /// Makes a file with a GUARDED CREATE in the tester's directory.
   nfs::Handle make_file(const std::string& name);
-  /// All bytes of a file, by inline READs.
+  /// Reads a file with READ calls that offer no chunks, and returns all bytes of the file.
   Bytes contents_of(const nfs::Handle& file);
   bool exists(const std::string& name);
 

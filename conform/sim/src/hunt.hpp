@@ -15,7 +15,7 @@ struct HuntOptions {
   bool liveness = false;
   std::uint64_t failures = 1;  ///< end after this many seeds have failed
   bool shrink = true;
-  std::optional<std::vector<std::uint32_t>> faults;  ///< the faults of the script to keep, by number
+  std::optional<std::vector<std::uint32_t>> faults;  ///< numbers of the faults that stay in the script; nullopt: all
   std::optional<std::uint32_t> operations;           ///< replaces Setup::operations; empty: the seed determines it
   RunOptions run;
 };

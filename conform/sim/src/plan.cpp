@@ -12,7 +12,8 @@ namespace {
 
 using fabric::LoopbackOperation;
 
-// make_fault() chooses a step before this one for each fault, because most runs without faults take fewer steps.
+// The limit of the step at which make_fault() lets a fault happen. Most runs without faults end before this step, so a
+// fault at a later step would seldom happen.
 constexpr std::uint32_t kLastStep = 900;
 
 constexpr LoopbackOperation kOperations[] = {LoopbackOperation::any,

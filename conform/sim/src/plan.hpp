@@ -68,7 +68,7 @@ struct Plan {
   std::vector<Fault> faults;  ///< sorted by their steps
 
   /// Whether the script contains faults that make an operation of a fabric fail (fail_server, fail_client). Such an
-  /// operation may come after the last step of the script.
+  /// operation may come after the last step of the script, so a call may fail even then.
   bool fails_operations() const noexcept;
 };
 

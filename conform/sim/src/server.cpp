@@ -58,8 +58,8 @@ ServerLife::ServerLife(Stage& stage, const nfsd::ExportTable& exports, nfsd::IoP
   listen();
 }
 
-/// A fault may make listen() fail. Unless the device is lost or the server is closing, the server then retries, as if a
-/// service manager restarted it.
+/// Makes the server listen. A fault may make this fail. The server then tries again, as if a service manager restarted
+/// it, except if the device is lost or the server is closing.
 void ServerLife::listen() {
   server_->listen(stage_.endpoint, [this](Result<fabric::Endpoint> bound) {
     const bool lost = !bound && bound.error() == fabric::FabricError::device_lost;

@@ -29,11 +29,12 @@ class ServerLife {
   memory::Pool& pool() noexcept { return pool_; }
   /// True while a handler of service.hpp has not answered, or waits for a reverse call.
   bool busy() const noexcept { return handlers_ != 0; }
-  /// Closes the server: calls may end until `limit` has passed.
+  /// Closes the server. Calls in progress may complete until `limit` has passed. Runs `closed` when the server is
+  /// closed.
   void close(std::chrono::milliseconds limit, UniqueFunction<void()> closed);
   /// Simulates a crash: the server loses its device and all connections, and is closed at once, with no time for its
-  /// calls. Calls `closed` when the server is closed. If close() was called before, only the handler of that call is
-  /// called.
+  /// calls. Runs `closed` when the server is closed. If close() has been used before, the limit and the handler of
+  /// close() apply instead.
   void crash(UniqueFunction<void()> closed);
   /// Destroys the transport server, and ends the waits of the handlers. Call this function after `closed` has been
   /// called, but not from within `closed`. Destroy this object only when spent() returns true.

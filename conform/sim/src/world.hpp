@@ -24,9 +24,9 @@ class World {
  private:
   // Functions that carry out the steps of the run, check them, and end the run (world.cpp).
   bool step();
-  /// Makes steps until done() returns true or an invariant is violated. Returns false after a violation. It is also a
-  /// violation if no event is pending, or if the run takes too many steps or too much simulated time. `what` names what
-  /// is awaited, for the text of this violation.
+  /// Makes steps until done() returns true or an invariant is violated. Returns false after a violation. An
+  /// invariant is also violated if no event is pending before done() returns true, or if the run takes too many steps
+  /// or too much simulated time. The text of such a violation begins with `what`, which names what is awaited.
   template <class Done>
   bool run_until(Done done, std::string_view what);
   void note_frames();

@@ -108,8 +108,8 @@ Task<Place> PathResolver::resolve_parent(Path path) {
   Place place;
   place.name = std::move(path.back());
   path.pop_back();
-  // Looks for the export without the last component. Some servers accept any path below an export in MNT. For the whole
-  // path, such a server would return the handle of the object itself, and not that of its directory.
+  // Passes the path of the directory to find_export(), not the whole path. Some servers accept any path below an export
+  // in MNT. For the whole path, such a server would return the handle of the object, not of its directory.
   const Result<Export> from = co_await find_export(path);
   if (!from && is_file_error(from.error())) {
     const Result<FileHandle> exported = co_await client_.mount(whole);

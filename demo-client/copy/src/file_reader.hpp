@@ -18,8 +18,8 @@ class FileReader {
       : shared_(shared),
         from_(from),
         piece_(shared.limits.read_size),
-        // A size of 0 counts as 1, so that the first READ asks for one byte. It shows whether the file has data, as
-        // files of /proc have although their size is 0.
+        // A size of 0 counts as 1, so that the first READ asks for one byte. The reply shows whether the file has
+        // data. A file of /proc, for example, has data although its size is 0.
         walk_(start, std::max<std::uint64_t>(size, 1), shared.options.stride, piece_) {}
   ~FileReader() = default;
 
@@ -36,7 +36,7 @@ class FileReader {
   }
 
   bool failed() const noexcept { return static_cast<bool>(failed_); }
-  /// The end of the file; the largest number until it has been found.
+  /// The offset at which the file ends, or the largest 64-bit number until read_all() has found the end.
   std::uint64_t end() const noexcept { return end_; }
 
   Copier::Shared& shared_;

@@ -132,7 +132,8 @@ Result<void> write_out(int fd, std::span<const std::byte> from) {
 }
 
 Result<void> check_written(int fd) {
-  // On a network file system, close(2) of any descriptor flushes the file and returns its errors.
+  // On a network file system, close(2) of any descriptor of a file flushes the file and returns the write errors.
+  // Closes a duplicate, because the caller still uses `fd`.
   const int other = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (other < 0) return last_system_error();
   if (::close(other) != 0 && errno != EINTR) return last_system_error();

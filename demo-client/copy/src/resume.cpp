@@ -5,8 +5,9 @@ namespace rpcrdma::nfs {
 
 namespace {
 
-/// The lowest three bits of the nanoseconds of the access time that marks an unfinished copy. They store the write
-/// permissions of owner, group and others, which the mark takes away from the mode of the copy.
+/// Selects the lowest three bits of the nanoseconds of an access time. In the access time that marks an unfinished
+/// copy, these bits store the write permissions of owner, group and others. The mode of the copy does not contain these
+/// permissions until the copy is finished.
 constexpr std::uint32_t kTaken = 7;
 
 constexpr std::uint32_t packed(std::uint32_t mode) noexcept {

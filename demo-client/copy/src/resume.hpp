@@ -31,8 +31,8 @@ bool is_same(const Attributes& before, const Attributes& after) noexcept;
 /// `source`. The size in `final` is removed.
 void renew(SetAttributes& final, const Attributes& source) noexcept;
 /// Returns the offset at which to resume the copy of `source` to `target`. The offset is 0 unless `target` has the mark
-/// of an unfinished copy of `source`. Before the earlier transfer wrote a byte at or after the offset, it had written
-/// and, on a server, committed all bytes before the offset.
+/// of an unfinished copy of `source`. The bytes before the offset need no further copying: the earlier transfer wrote
+/// them, and on a server also committed them, before it wrote any byte at or after the offset.
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept;
 
 }  // namespace rpcrdma::nfs

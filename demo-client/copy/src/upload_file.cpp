@@ -26,9 +26,10 @@ bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
          (!wanted.mtime || wanted.mtime.value == is.mtime);
 }
 
-/// To be called after a failed copy if the target has the mark of an unfinished copy (resume.hpp). Removes the mark if
-/// a later copy could not resume this one, provided that the server still answers. `mode` is the mode without the mark.
-/// Reports the copy as unfinished if the mark stays.
+/// To be called after a failed copy if the target has the mark of an unfinished copy (resume.hpp). Tries to remove the
+/// mark if a later copy could not resume the failed one. Does not try this if `why` concerns more than this file,
+/// because the server may no longer answer. `mode` is the mode of the target without the mark. Reports the copy as
+/// unfinished if the mark may still be there.
 boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attributes source, std::uint32_t mode,
                                    error_code why) {
   if (is_file_error(why)) {

@@ -29,8 +29,8 @@ bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
 }  // namespace
 
 /// Makes the range of the addresses that have the first `bits` bits of `base`. If `base` is an IPv4-mapped IPv6
-/// address, the result is a range of IPv4 addresses. Returns nothing if such a range would also hold addresses that are
-/// not IPv4-mapped.
+/// address, the result is a range of IPv4 addresses, or nothing if `bits` is less than 96. With fewer than 96 bits, the
+/// range would also hold addresses that are not IPv4-mapped.
 std::optional<Cidr> Cidr::make(const ip::address& base, unsigned bits) {
   Cidr range;
   range.base_ = plain(base);

@@ -32,7 +32,8 @@ const ExportPtr& find_in(const ExportList& exports, std::string_view name) noexc
   return first(exports, [name](const Export& e) { return e.name == name; });
 }
 
-/// Refuses `spec` if an export has its name, or the identifier of that name.
+/// Refuses `spec` if an export has the same name, or another name with the same identifier. The identifier of an export
+/// is a hash of its name, so two names may have the same one.
 Checked<void> check_name(const ExportList& exports, const ExportSpec& spec) {
   const ExportPtr& same = find_in(exports, export_id_of(spec.name));
   if (same == nullptr) return {};
@@ -126,7 +127,7 @@ ExportPtr ExportTable::find(std::uint32_t id) const { return find_in(*all(), id)
 ExportPtr ExportTable::find(std::string_view name) const { return find_in(*all(), name); }
 
 void ExportTable::tidy() {
-  ExportList unused;  // closed after the lock is released
+  ExportList unused;  // these exports are destroyed after the lock is released
   {
     const std::lock_guard lock(mutex_);
     const auto used = [](const ExportPtr& e) { return e.use_count() > 1; };
@@ -134,8 +135,9 @@ void ExportTable::tidy() {
     std::move(first_unused, replaced_.end(), std::back_inserter(unused));
     replaced_.erase(first_unused, replaced_.end());
   }
-  // Destroys the unused file systems before tidy() runs for the others. A new file system may need a hint file that an
-  // unused one holds, and its tidy() tries to take the file over.
+  // Destroys the unused file systems before it calls FileSystem::tidy() for the exported ones. An unused file system
+  // may hold the hint file that a new file system needs, and FileSystem::tidy() of the new one tries to take the hint
+  // file over.
   unused.clear();
   const auto exports = all();
   for (const ExportPtr& e : *exports) e->file_system->tidy();

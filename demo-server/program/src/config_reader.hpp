@@ -12,8 +12,8 @@
 // - A malformed file, such as "[#", can make an assertion of toml++ fail. A failed assertion ends the program; with
 //   NDEBUG, some assertions become assumptions of the compiler Clang. Here the assertions do nothing, because the code
 //   that follows them reports the error in the file.
-// - If white space may follow, some characters, such as U+00A1 to U+0499, lead to a point that toml++ marks as
-//   unreachable. Here the function returns false at that point: the character is not white space.
+// - For certain characters, such as U+00A1 to U+0499, the function that recognizes white space reaches a point that
+//   toml++ marks as unreachable. Here the function returns false at that point: the character is not white space.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
@@ -48,7 +48,8 @@ class ConfigReader {
   /// Formats a position as FILE:LINE.
   std::string place(const toml::source_region& where) const { return fmt::format("{}:{}", file_, where.begin.line); }
 
-  /// Each overload reads `node`, the value of `key`; false if it has another type or a bad value.
+  /// Each overload reads the value of `key` from `node` into `out`. If the value has another type or is not permitted,
+  /// the overload reports an error with fail() and returns false.
   bool take(std::string_view key, const toml::node& node, bool& out) {
     const auto value = node.value_exact<bool>();
     if (!value) return fail(node.source(), fmt::format("{}: not true or false", key));

@@ -30,10 +30,11 @@ std::size_t memory_budget() {
 }
 
 /// The number of threads with which the IoPool starts. It exceeds the number of processors in most cases, because an
-/// idle thread costs little, and because the more threads call fsync at the same time, the more calls can share one.
+/// idle thread costs little. In addition, with more threads, more calls can wait for the synchronization of the same
+/// file at the same time, and one fsync then serves several of them.
 unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(), 16u, 64u); }
-/// The maximum number of threads in the IoPool. The pool has more than io_threads() threads only after it has added
-/// threads because a file system blocked others.
+/// The maximum number of threads in the IoPool. The pool has more than io_threads() threads only after jobs have waited
+/// and no thread has started one for IoPool::kPatience, usually because a file system blocks the threads.
 constexpr unsigned kMostIoThreads = 256;
 
 /// Descriptors for files, fabrics and threads, in addition to those of connections.
@@ -91,8 +92,8 @@ Checked<void> Daemon::start() {
   if (auto listens = listen_rdma(); !listens) return listens;
   if (auto listens = listen_tcp(); !listens) return listens;
   if (auto listens = listen_metrics(); !listens) return listens;
-  // Called before the registration with rpcbind: if SIGTERM or SIGINT arrives meanwhile, run() removes the registration
-  // and returns.
+  // Called before the registration with rpcbind. If SIGTERM or SIGINT arrives during the registration, the process does
+  // not end at once, but run() removes the registration and returns.
   catch_signals();
   // The registration blocks only this thread: the event loops serve calls while rpcbind is slow to answer.
   if (!options_.rpcbind) return {};

@@ -47,7 +47,7 @@ Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const L
 
 bool filters_system_calls() noexcept {
 #ifdef RPCRDMA_SANITIZED
-  return false;  // the run-time libraries of the sanitizers make other system calls, such as ptrace()
+  return false;  // the run-time libraries of the sanitizers need system calls that the filter refuses, such as ptrace()
 #else
   return true;
 #endif

@@ -109,7 +109,7 @@ PATHCONF3res pathconf(const Request<nfs3::Pathconf>& request) {
   return result;
 }
 
-/// The result of COMMIT on an asynchronous export, which does not flush.
+/// Returns the result of COMMIT on an asynchronous export. COMMIT flushes nothing on such an export.
 ChangeResult unflushed(const Request<nfs3::Commit>& request) {
   const AttributesResult found = request.fs().attributes(request.target.node);
   ChangeResult result{found.status, {}};
@@ -125,8 +125,8 @@ COMMIT3res commit(const Request<nfs3::Commit>& request) {
   COMMIT3res result = failed<nfs3::Commit>(flushed.status);
   result.COMMIT3res_u.resok.file_wcc = to_wire(flushed.wcc, request.fsid());
   if (flushed.status != Status::ok) return result;
-  // Read after the flush: if the data of an earlier WRITE is lost, the verifier differs from the one in the reply to
-  // that WRITE.
+  // The verifier is read after the flush. If the data of an earlier WRITE is lost, the verifier therefore differs from
+  // the one in the reply to that WRITE, and the client sends the data again.
   const Verifier verifier = request.fs().write_verifier();
   std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());
   return result;

@@ -84,7 +84,8 @@ void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-/// While jobs wait, checks at intervals that jobs start, and adds threads if none does.
+/// While jobs wait, checks at intervals of kPatience whether any job has started since the last check. Adds threads if
+/// none has.
 void IoPool::watch() {
   std::unique_lock lock(mutex_);
   while (!ending_) {

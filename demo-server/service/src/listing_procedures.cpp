@@ -26,12 +26,12 @@ std::uint32_t limit_of(const READDIRPLUS3args& args) noexcept { return std::min(
 
 /// Returns the size of the buffer for the entries of a reply that has at most `limit` encoded bytes. An entry is longer
 /// in this buffer than in the reply. A READDIR entry is up to 8 bytes longer. A READDIRPLUS entry is at most twice as
-/// long if it has attributes and a handle, but may be longer otherwise. If the buffer is full before the reply has
-/// `limit` bytes, the reply ends with the last entry that fits.
+/// long if it has attributes and a handle, but may be more than twice as long without them. If the buffer is full
+/// before the reply has `limit` bytes, the reply ends with the last entry that fits.
 constexpr std::uint32_t room_for(std::uint32_t limit) noexcept { return 2 * limit; }
 static_assert(sizeof(entryplus3) <= room_for(kAround + kFollows + kEntry + 4 + 4), "the first entry always has room");
 
-/// Entries and their names in one buffer: entries grow from its start, names from its end.
+/// Entries and their names in one buffer. The entries fill the buffer from its start, and the names from its end.
 template <class Entry>
 class Listing {
  public:
@@ -70,8 +70,8 @@ DirectoryRequest request_of(std::uint64_t cookie, const cookieverf3& verifier, b
   return request;
 }
 
-/// Sets the fields that the results of READDIR and READDIRPLUS have in common. RFC 1813 section 3.3.16: TOOSMALL if not
-/// even one entry fits.
+/// Sets the fields that the results of READDIR and READDIRPLUS have in common. The status is TOOSMALL if not even one
+/// entry fits (RFC 1813 section 3.3.16).
 template <class Result, class Ok, class Fail, class Entry>
 void finish(const DirectoryResult& got, std::uint64_t fsid, const Listing<Entry>& listing, Result& result, Ok& ok,
             Fail& fail) {

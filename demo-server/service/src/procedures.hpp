@@ -75,8 +75,9 @@ class NfsService::Procedures {
                      const HandleCodec& codec) const {
     return {call.args(), target, caller, codec, exports_.table(), {call.peer(), call.over_tcp()}};
   }
-  /// Finds the export of `handle`, on whose object `call` operates. Takes a Transfer, and stores the object and the
-  /// caller in it. Returns the NFS status for the reply if the handle is invalid or the call may not use the export.
+  /// Finds the object that `handle` identifies, and its export. `call` operates on this object. Takes a Transfer from
+  /// transfers_, stores the object and the caller in it, and returns it. Returns the NFS status for the reply if the
+  /// handle is invalid or the call may not use the export.
   template <rpc::Procedure P>
   boost::system::result<TransferPtr, Status> take(const rpc::ServerCall<P>& call, const nfs_fh3& handle,
                                                   Effect effect) {

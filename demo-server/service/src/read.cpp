@@ -11,8 +11,8 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-/// The largest READ, in bytes, of a file on a disk that is first tried on the event loop. A longer one runs on an I/O
-/// thread, so that the loop serves other calls meanwhile.
+/// A READ of at most this many bytes from a file on a disk is first tried on the event loop. A longer READ runs on an
+/// I/O thread, so that the loop serves other calls meanwhile.
 constexpr std::uint32_t kAtOnce = 32768;
 
 READ3res result_of(const ReadResult& got, const Transfer& transfer) {

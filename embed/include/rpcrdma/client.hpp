@@ -68,15 +68,17 @@ struct ClientOptions {
 /// that runs it.
 ///
 /// Lifetime. The destructor cancels the calls in progress: they complete with BaseError::cancelled, on the client's
-/// thread before the destructor returns, or later on the application's io_context. close() drains instead. The
-/// destructor must not run concurrently with other functions. It may run on the client's own thread, in a completion
-/// handler: then it does not wait, and the thread ends when it has completed the calls. Answer or destroy every
-/// ServerCall that a handler keeps before the client is destroyed.
+/// thread before the destructor returns, or later on the application's io_context. To let the calls end normally, await
+/// close() before destroying the client. The destructor must not run concurrently with other functions. It may run on
+/// the client's own thread, in a completion handler. In this case the destructor does not wait, and the thread ends
+/// after the calls have completed. Answer or destroy every ServerCall that a handler keeps before the client is
+/// destroyed.
 class RPCRDMA_EXPORT Client {
  public:
-  /// `server`: "[FABRIC@]HOST[:PORT]" with FABRIC auto, verbs, iwarp or tcp. Without a port, the first call asks
-  /// rpcbind at HOST for the port of its program (netid rdma, rdma6, tcp or tcp6). At most four addresses of a name are
-  /// tried; the first one that answers is used. Throws std::invalid_argument for text of another form.
+  /// `server`: "[FABRIC@]HOST[:PORT]" with FABRIC auto, verbs, iwarp or tcp. Without a port, the client asks rpcbind at
+  /// HOST, at the first call, for the port of the called program (netid rdma, rdma6, tcp or tcp6). At most four
+  /// addresses of a name are tried; the first one that answers is used. Throws std::invalid_argument for text of
+  /// another form.
   explicit Client(std::string_view server, ClientOptions options = {});
   /// `context` must outlive this object. After the client is destroyed, run or destroy `context` to free the client's
   /// resources.
@@ -89,9 +91,9 @@ class RPCRDMA_EXPORT Client {
   /// use_future, use_awaitable, deferred (the default, which co_await accepts). Handlers run on their associated
   /// executor, else on the client's thread, where they must not block.
   ///
-  /// `args` is needed only until this function returns; memory that its bulk_data members refer to must stay valid
-  /// until completion. Results in the message stay valid as long as the Decoded; CallOptions::into() names memory for
-  /// bulk results.
+  /// `args` is needed only until this function returns. The memory to which the bulk_data members of `args` refer must
+  /// stay valid until completion. Results that point into the message stay valid as long as the Decoded exists.
+  /// CallOptions::into() takes memory of the caller, in which the bulk results are placed instead.
   ///
   /// Errors: those of rpc::Client::async_call(), of the name lookup, of rpcbind (RpcError::no_rpcbind, not_registered)
   /// and of opening the fabric (fabric::open()); the next call tries again. Use a cancellation slot on one thread only.

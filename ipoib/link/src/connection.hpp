@@ -54,7 +54,7 @@ class ConnectionEvents {
 struct ConnectionLimits {
   std::uint32_t qpn = 0;
   std::uint32_t receive_mtu = 0;
-  std::uint16_t depth = 0;  ///< the most packets outstanding in each direction
+  std::uint16_t depth = 0;  ///< the maximum number of outstanding packets in each direction
   std::chrono::milliseconds handshake_timeout{};
 };
 
@@ -65,17 +65,18 @@ class Connection final : fabric::QueuePairEvents {
   Connection(fabric::Fabric& fabric, const ConnectionLimits& limits, ConnectionEvents& events);
   ~Connection();
 
-  /// Sends a request. On failure reports no event; call quiesce() then.
+  /// Sends a connection request to `peer`. If this fails, no event is reported, and the caller must call quiesce().
   error_code connect(const fabric::Endpoint& peer, memory::Pool& pool);
   /// Allocates the memory for all packets. Call it before accept().
   error_code allocate(memory::Pool& pool);
-  /// Accepts `request`, whose private data is `peer`. On failure reports no event; call quiesce() then.
+  /// Accepts `request`, whose private data is `peer`. If this fails, no event is reported, and the caller must call
+  /// quiesce().
   error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer);
 
   State state() const noexcept { return state_; }
   /// The subject of log lines about this connection; empty before connect() or accept().
   LogSubject subject() const noexcept { return info_.subject(); }
-  /// The size of the largest packet, once the connection is established.
+  /// The maximum size of a packet, in bytes. Valid once the connection is established.
   std::uint32_t mtu() const noexcept { return mtu_; }
   /// The private data of the peer's request, reply or rejection.
   const std::optional<PrivateData>& peer() const noexcept { return peer_; }

@@ -48,8 +48,8 @@ std::size_t make_icmp4(IcmpError error, std::uint32_t mtu, Octets packet, Mutabl
   writer.u16(0);
   writer.octets(packet.subspan(16, 4));
   writer.octets(packet.subspan(12, 4));
-  writer.u8(3);  // destination unreachable; the code: fragmentation needed (RFC 1191), or host unreachable
-  writer.u8(error == IcmpError::too_big ? 4 : 1);
+  writer.u8(3);                                    // type: destination unreachable
+  writer.u8(error == IcmpError::too_big ? 4 : 1);  // code: fragmentation needed (RFC 1191), or host unreachable
   writer.u32(0);
   writer.u16(error == IcmpError::too_big ? static_cast<std::uint16_t>(std::min(mtu, 0xffffu)) : 0);
   writer.octets(packet.first(quoted));
@@ -68,8 +68,8 @@ std::size_t make_icmp6(IcmpError error, std::uint32_t mtu, Octets packet, Mutabl
   writer.u8(kHopLimit);
   writer.octets(packet.subspan(24, 16));
   writer.octets(packet.subspan(8, 16));
-  writer.u8(error == IcmpError::too_big ? 2 : 1);  // packet too big; address unreachable
-  writer.u8(error == IcmpError::too_big ? 0 : 3);
+  writer.u8(error == IcmpError::too_big ? 2 : 1);  // type: packet too big, or destination unreachable
+  writer.u8(error == IcmpError::too_big ? 0 : 3);  // code: 0 for packet too big, otherwise address unreachable
   writer.u16(0);
   writer.u32(error == IcmpError::too_big ? mtu : 0);
   writer.octets(packet.first(quoted));

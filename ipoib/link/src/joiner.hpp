@@ -26,7 +26,7 @@ class Joiner {
   static constexpr std::size_t kMaxSegments = 64;
 
   bool empty() const noexcept { return count_ == 0; }
-  /// Bytes of the packets that are joined.
+  /// The sum of the sizes of the packets that are joined, in bytes. The headers of each packet count.
   std::size_t bytes() const noexcept { return size_ + (count_ - 1) * first_.headers; }
   /// The number of packets that are joined.
   std::size_t count() const noexcept { return count_; }

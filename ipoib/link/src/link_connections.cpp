@@ -195,7 +195,7 @@ bool LinkState::connect(Peer& peer) {
   return false;
 }
 
-/// Destroys a connection later, because this function may run in one of its callbacks.
+/// Destroys a connection later, because this function may run in a callback of that connection.
 void LinkState::bury(std::unique_ptr<Connection>& connection) noexcept {
   if (joined_from_ == connection.get()) pass_joined();
   std::erase(touched_, connection.get());

@@ -61,7 +61,8 @@ void LinkState::read_batch() {
     Offload offload;
     const auto size = device_.read(packet_.buffer.octets().subspan(kHeaderSize, options_.mtu),
                                    MutableOctets(uncut_).subspan(options_.mtu), offload);
-    // A device may report EFAULT for a packet for which the buffers have no room. They have room for any valid packet.
+    // A device may report EFAULT for a packet that does not fit in the buffers. Such a packet is invalid, because the
+    // buffers have room for any valid packet.
     if (!size && size.error() == boost::system::errc::bad_address) {
       ++statistics_.invalid;
       continue;
@@ -241,8 +242,10 @@ void LinkState::resume() {
 
 /// Starts one run of the timer that limits how long hold() holds a packet. A run that has started continues when the
 /// hold ends, and may serve the next hold, because setting a timer for each hold would take longer than most holds
-/// last. The limit is a number of runs, not a time. While the process is not scheduled, it cannot notice that the peer
-/// has room, and at most one run ends.
+/// last.
+///
+/// The limit is a number of runs instead of a time, because the process may not be scheduled for some time. During that
+/// time it cannot notice that the peer has room, but at most one run ends.
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
   stall_timer_.expires_after(tick());

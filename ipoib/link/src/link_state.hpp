@@ -39,8 +39,9 @@ class LinkState {
   void pass_joined() noexcept;
   void room(Peer& peer) noexcept;
   void over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept;
-  /// Called when the pause after a rejected request to `peer` is over. Requests a connection again if packets wait for
-  /// one, unless `peer` has another connection or another one is being made.
+  /// Called when the pause after a rejected connection request to `peer` is over. If another connection to `peer`
+  /// exists, or is being set up or closed, only resets the number of rejections. Otherwise requests a connection again
+  /// if packets for `peer` wait, and drops these packets if the request fails at once.
   void retry(Peer& peer);
 
   boost::asio::io_context& context() noexcept { return fabric_.context(); }

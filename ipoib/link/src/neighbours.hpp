@@ -27,7 +27,8 @@ class Neighbours {
   void forget(const Peer& peer) noexcept;
   /// The entry with the longest prefix that matches `address`, or null.
   Entry* find(const IpBytes& address) noexcept;
-  /// The number of learnt addresses: of all peers, and of the peers at `host`.
+  /// learnt() returns the number of learnt addresses of all peers. learnt_at() returns this number for the peers at
+  /// `host` alone.
   std::size_t learnt() const noexcept { return learnt_; }
   std::size_t learnt_at(const IpBytes& host) const noexcept;
   /// The number of entries.

@@ -16,7 +16,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// The time for connections to close cleanly.
+/// The time that shut_down() gives the connections to close cleanly.
 constexpr std::chrono::seconds kGrace{2};
 
 }  // namespace

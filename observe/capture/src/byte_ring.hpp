@@ -18,7 +18,7 @@ class ByteRing {
       : words_(std::make_unique_for_overwrite<std::uint64_t[]>(capacity / sizeof(std::uint64_t))),
         capacity_(capacity) {}
 
-  /// Producer: room for a record of `size` bytes, a multiple of 8; null if there is none.
+  /// Producer: returns room for a record of `size` bytes, or null if there is none. `size` is a multiple of 8.
   std::byte* reserve(std::uint32_t size) noexcept {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     const std::size_t at = tail & (capacity_ - 1);
@@ -69,7 +69,7 @@ class ByteRing {
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::atomic<std::uint64_t> tail_{0};
   std::uint64_t seen_head_ = 0;  // the value of head_ that the producer read last; head_ may be larger by now
-  std::uint32_t skipped_ = 0;    // bytes left unused at the end of the ring by the reserved record
+  std::uint32_t skipped_ = 0;    // bytes that reserve() has skipped at the end of the ring, as a record is contiguous
 };
 
 }  // namespace rpcrdma::capture

@@ -51,7 +51,8 @@ class CapturedFabric final : public fabric::Fabric {
 
   std::unique_ptr<fabric::Fabric> inner_;
   std::shared_ptr<Recorder> recorder_;
-  std::vector<fabric::Endpoint> peers_;  // the last peers to which this side has tried to connect
+  // The peers to which this side has most recently tried to connect.
+  std::vector<fabric::Endpoint> peers_;
   std::mutex rejecting_;
   // Records the connection requests that reject() rejects. Guarded by rejecting_. reject() may be called on a thread
   // other than that of the fabric, so it cannot record with recorder_, which belongs to that thread.

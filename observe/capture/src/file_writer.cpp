@@ -179,7 +179,8 @@ std::filesystem::path FileWriter::old_name(std::uint32_t number) const {
 void FileWriter::rotate() {
   add_statistics(dropped_);
   std::error_code ignored;  // the user may have removed a file
-  // Removes the oldest file first, because some file systems write a file to the disk before it replaces another one.
+  // Removes the oldest file first, so that no rename replaces a file. Before such a rename, some file systems write the
+  // renamed file to the disk.
   if (options_.files > 1) std::filesystem::remove(old_name(options_.files - 1), ignored);
   for (std::uint32_t number = options_.files - 1; number > 1; --number)
     std::filesystem::rename(old_name(number - 1), old_name(number), ignored);

@@ -24,10 +24,10 @@ class FileWriter {
   /// Adds a record to the file. `run`: how many times the capture has been started so far. After a failed write, drops
   /// records until `run` changes.
   void write(const Record& record, std::uint64_t run);
-  /// Passes the buffered blocks to the kernel. Returns the error of this or of an earlier write, once.
+  /// Passes the buffered blocks to the kernel. Returns the most recent error if no call of flush() has returned it yet.
   error_code flush();
-  /// Adds a block with statistics to the file, unless write() has added no record since the last such block. The file
-  /// stays open, and write() may add more records. `dropped` is the number of records that did not reach write().
+  /// Adds a block with statistics to the file if write() has added a record since the last such block. The file stays
+  /// open, and write() may add more records. `dropped` is the number of records that did not reach write().
   void pause(std::uint64_t dropped);
   /// Sets the number of dropped records for the files that write() completes.
   void set_dropped(std::uint64_t dropped) noexcept { dropped_ = dropped; }

@@ -24,7 +24,8 @@ struct TcpHeader {
 /// The size of an IP packet that carries a segment with `payload` bytes of payload.
 std::size_t segment_size(const Connection& connection, const TcpHeader& header, std::size_t payload) noexcept;
 
-/// Writes a TCP segment with `payload` to `packet`, of segment_size() bytes.
+/// Fills `packet` with an IP packet that carries a TCP segment with `payload`. The size of `packet` must be
+/// segment_size().
 void put_segment(Connection& connection, const TcpHeader& header, Octets payload, MutableOctets packet);
 
 /// As put_segment(), but the payload is the FPDU that carries `ulpdu`. The CRC field of the FPDU is 0, because the

@@ -21,8 +21,8 @@ struct Packet {
   std::size_t size = 0;
   std::string_view comment{};  ///< empty: none
 };
-/// Appends an Enhanced Packet Block. Returns the place of the packet, for the caller to fill; valid until `out`
-/// changes.
+/// Appends an Enhanced Packet Block. Returns the bytes of the block that the caller must fill with the packet. These
+/// bytes are valid until `out` changes.
 MutableOctets add_packet(Bytes& out, const Packet& packet);
 
 /// Totals for the Interface Statistics Block.

@@ -37,7 +37,8 @@ const std::vector<AccessPart>& PeerAccess::received(Octets message) {
   return parts_;
 }
 
-/// `segment` comes from the peer: it is ignored unless all of it lies in a window for remote writes.
+/// Adds the local memory of `segment` to parts_. The peer may have sent any values in `segment`. Therefore the function
+/// ignores a segment that does not lie completely in a window for remote writes.
 void PeerAccess::add_written(const Segment& segment) {
   const auto found = windows_.find(segment.handle);
   if (found == windows_.end() || found->second.access != fabric::Access::remote_write || segment.length == 0) return;

@@ -27,8 +27,8 @@ class PeerAccess {
   void unbound(std::uint32_t handle) noexcept { windows_.erase(handle); }
   /// To be called for each message that this side sends. Notes the windows that the Read chunks of `message` name.
   void sent(Octets message);
-  /// Returns the ranges that the peer has read and written for the call that `message` answers. Valid until the next
-  /// received().
+  /// Returns the ranges that the peer has read and written for the call that `message` answers. The result is valid
+  /// until received() is called again.
   const std::vector<AccessPart>& received(Octets message);
 
  private:

@@ -104,7 +104,8 @@ void CapturedQueuePair::completed(Posted& posted, const fabric::Completion& comp
     else
       recorder_->read_response(track_, kInbound, posted.sink, posted.buffer);
   }
-  posted_.give_back(posted);  // before the callback, so that the callback may post another one
+  // `posted` is given back before the callback, so that a work request that the callback posts can use it again.
+  posted_.give_back(posted);
   if (user != nullptr) user->on_completion(completion);
 }
 

@@ -13,24 +13,24 @@ namespace rpcrdma::capture {
 
 /// The parts of the IP and TCP headers that are the same in all segments of one direction of a connection.
 struct SegmentHeaders {
-  std::array<std::byte, 44> bytes{};  ///< the IP header, without length and checksum, and the ports
+  std::array<std::byte, 44> bytes{};  ///< the IP header, with 0 for length and checksum, then the ports
   std::size_t ip = 0;                 ///< the size of the IP header; 0: not made yet
   std::uint64_t ip_sum = 0;           ///< sum of the words of an IPv4 header, without length and checksum
   std::uint64_t tcp_sum = 0;          ///< sum of the words of the pseudo-header, without the length, and of the ports
 };
 
-/// What the writer knows of a connection: made when the connection is established, refused or has failed, and constant
-/// from then on, except for `ended` and the members after it.
+/// What the writer knows of a connection. The object is made when the connection has been established or refused, or
+/// when it has failed. From then on, only `ended` and the members after it change.
 struct Connection {
   std::uint64_t number = 0;  ///< as in logs and statistics: ConnectionInfo::number
   fabric::Endpoint local;
   fabric::Endpoint peer;
   bool connector = false;  ///< this side opened the connection
   bool refused = false;
-  bool silent = false;                  ///< the peer did not answer: `remark` says why
+  bool silent = false;                  ///< the connection was neither set up nor refused: `remark` has the error
   std::vector<std::byte> request_data;  ///< private data of the connector
   std::vector<std::byte> reply_data;    ///< private data of the acceptor
-  std::string remark;                   ///< comment of the SYN packet, which each file repeats
+  std::string remark;                   ///< appears in the comment of the SYN packet in each file that shows it
   std::atomic<bool> ended{false};       ///< set by the producer after its last record
   // Members that only the writer uses:
   std::uint64_t shown_in = 0;             ///< number of the last file that shows the opening

@@ -23,7 +23,7 @@ enum class Opcode : std::uint8_t {
 /// The two directions of a connection.
 enum Direction : std::uint32_t { kInbound = 0, kOutbound = 1 };
 
-/// The state of a connection from which its frames are made. Used only on the thread of the Recorder.
+/// What a Recorder stores about a connection to make the frames that show it. Used only on the thread of the Recorder.
 struct Track {
   /// Null before Recorder::open() and after Recorder::close(), and if the capture does not record this connection.
   std::shared_ptr<Connection> connection;
@@ -46,7 +46,8 @@ class Recorder {
   /// Whether the capture runs. If not, the functions below record nothing.
   bool active() const noexcept { return core_->active(); }
 
-  /// Records that the connection is established, was refused or has failed. `connection` is constant from now on.
+  /// Records that the connection is established, was refused or has failed. The caller must not change `connection`
+  /// afterwards.
   void open(Track& track, std::shared_ptr<Connection> connection);
   /// Records a Send. `invalidated`: the handle of a Send with Invalidate.
   void send(Track& track, Direction direction, Opcode opcode, std::uint32_t invalidated,

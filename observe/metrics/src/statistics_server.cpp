@@ -102,9 +102,9 @@ asio::awaitable<void> State::accept() {
       continue;
     }
     if (sessions.size() >= std::max<std::size_t>(options.max_connections, 1)) {
-      // Closes the connection at the front of the list to make room for the new one. Its coroutine ends only later, so
-      // its session is removed from the list here. If it stayed at the front, the next new connection would close it
-      // again instead of another connection.
+      // Closes the connection at the front of the list to make room for the new one. The coroutine of the closed
+      // connection ends only later, so its session is removed from the list here. If the session stayed at the front,
+      // the next new connection would close it again instead of another session.
       error_code ignored;
       sessions.front()->stream.socket().close(ignored);
       sessions.pop_front();

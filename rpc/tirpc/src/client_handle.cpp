@@ -24,8 +24,8 @@ using Clock = std::chrono::steady_clock;
 /// The size of the longest reply to a call whose results are void: header, verifier, and an error.
 constexpr std::uint32_t kVoidReply = 24 + MAX_AUTH_BYTES + 8;
 /// The maximum number of unanswered calls of ClientHandle::post(). At this limit, the next posted call waits. Each
-/// unanswered call holds a credit. The limit must be less than the number of credits that the client requests. If the
-/// server grants them, other calls can then still be sent.
+/// unanswered call holds a credit. The limit must be less than the number of credits that the client requests.
+/// Otherwise, even if the server grants them all, posted calls could hold all credits and keep other calls waiting.
 constexpr std::size_t kMostPosted = 16;
 /// The longest valid timeout of a call, in seconds. The function time_not_ok() of libtirpc has the same limit.
 constexpr long kLongestTimeout = 100'000'000;
@@ -150,8 +150,8 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
 }
 
 /// Sets the largest size of the reply, and allocates memory for the results. If `entry` states that a result travels in
-/// a Write chunk, the function allocates `memory` for it, and returns false if there is none. Otherwise it allocates
-/// memory for a Reply chunk, and returns true even if there is none. Void results need no memory.
+/// a Write chunk, the function allocates `memory` for this result, and returns false if the allocation fails. Otherwise
+/// it allocates memory for a Reply chunk, and returns true even if the allocation fails. Void results need no memory.
 bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory) {
   const bool no_result = is_void(call.args().decode);
   call.max_reply = no_result ? kVoidReply : max_reply_;
@@ -216,9 +216,10 @@ void ClientHandle::decode_early(WaitingCall& call) {
   call.decode_early(in);
 }
 
-/// Makes a call whose timeout is zero: waits until it is sent or the connection is lost, but not for its reply.
-/// `batched` is true if the program has passed no routine for the results. post() then returns RPC_SUCCESS, even if
-/// there is no connection. For other calls it returns RPC_TIMEDOUT, as the TCP transport of libtirpc does.
+/// Makes a call whose timeout is zero. Waits until the call is sent or the connection is lost, but does not wait for
+/// the reply. `batched` is true if the program has passed no routine for the results. A batched call then returns
+/// RPC_SUCCESS, and any other call returns RPC_TIMEDOUT, as with the TCP transport of libtirpc. A batched call also
+/// returns RPC_SUCCESS if there is no connection and none can be made.
 clnt_stat ClientHandle::post(const CallArgs& args, bool batched) {
   CallArgs call = args;
   error_ = {};

@@ -27,7 +27,9 @@ Result<std::unique_ptr<ClientLink>> ClientLink::open(const fabric::Endpoint& ser
   client.max_long_call = options.max_call;
   client.connection.handshake_timeout = options.connect_timeout;
   client.connection.version = options.version;
-  // A late reply sent by Send with Invalidate would end the connection, and the next call would fail.
+  // With Send with Invalidate, a call that times out could end the connection: at the timeout if the fabric lacks
+  // Capabilities::late_invalidation, and otherwise when the late reply arrives. Another call in progress would then
+  // fail.
   client.connection.remote_invalidation = false;
   link->client_ = transport::Client::make(*link->fabric_, *link->pool_, server, client, options.log);
   if (!link->ensure_connected()) return link->error();

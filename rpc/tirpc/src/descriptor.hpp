@@ -5,8 +5,8 @@
 namespace rpcrdma::tirpc {
 
 /// Returns a descriptor that is readable when `context` has an event to handle, so that svc_run() can poll it. A
-/// function that is posted to the context does not make it readable. The descriptor belongs to the context, and is
-/// valid as long as the context. The caller may only poll it.
+/// function that is posted to the context does not make the descriptor readable. The descriptor belongs to the context,
+/// and is valid until the context is destroyed. The caller may do nothing but poll it.
 int descriptor_of(boost::asio::io_context& context) noexcept;
 
 }  // namespace rpcrdma::tirpc

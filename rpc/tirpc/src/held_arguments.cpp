@@ -45,7 +45,9 @@ class HeldArguments::Recorder final : public xdr::Borrowing {
   explicit Recorder(HeldArguments& held) noexcept : held_(held) {}
   bool borrow(PayloadBuilder& out, Octets octets) override {
     if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX) return false;
-    if (!held_.opaque_.empty()) return false;  // a second long opaque: record() fails
+    // The encoder copies a second long opaque. record() fails if HeapMemory does not provide enough memory for the
+    // copy.
+    if (!held_.opaque_.empty()) return false;
     held_.opaque_ = octets;
     refer_to(out, octets);
     return true;

@@ -100,7 +100,7 @@ class WrittenAhead final : public xdr::Borrowing {
     const std::uint64_t end = std::uint64_t{out.position()} + octets.size();
     if (octets.size() < kLongOpaque || end > UINT32_MAX || !fabric.capabilities().cheap_registration) return false;
     if (!out.ok() || !call_.may_write_ahead(static_cast<std::uint32_t>(end))) return false;
-    // The fabric only reads this memory.
+    // adopt() takes writable memory. The cast is safe, because the fabric only reads this memory.
     auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     const auto registered = memory::adopt(fabric, {data, octets.size()});
     if (!registered) return false;

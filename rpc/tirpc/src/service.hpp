@@ -100,7 +100,8 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   std::deque<Arrival> ready_;
   Arrival current_;
   std::uint32_t xid_ = 0;
-  // If the current call has reduced items: its message as one XDR stream, with the items at their positions.
+  // The message of the current call as one XDR stream, with the reduced items at their positions. Not used if the call
+  // has no reduced items.
   Payload flat_;
   std::optional<xdr::Decoder> in_;
   std::vector<memory::RegisteredBuffer> staged_;

@@ -268,7 +268,8 @@ TEST_P(DeviceTest, AFailureOfADeviceEndsAllFabricsOnIt) {
   expect_transfers(from, to, 1);
 }
 
-// There is no outstanding work that could fail. This is the last test, because the wire stays disconnected.
+// When the wire is cut, the connection ends on both sides, although there is no outstanding work that could fail. This
+// is the last test, because the wire stays disconnected.
 TEST_P(DeviceTest, AnIdlePeerOutOfReachIsNoticed) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());

@@ -12,8 +12,8 @@ namespace {
 fabric::Endpoint neighbour() { return {boost::asio::ip::make_address(std::getenv("RPCRDMA_TEST_NEIGHBOUR")), 0}; }
 
 std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, fabric::VerbsOptions options) {
-  // The time limit for the resolution of an address. It is so long that a test does not finish if the fabric waits for
-  // the time limit, although the neighbour has answered.
+  // The time limit for the resolution of an address, which is longer than a test may last. If the fabric waits for the
+  // limit although the neighbour has answered, the test does not finish.
   options.resolve_timeout = std::chrono::hours(1);
   auto fabric =
       verbs_provider().open(context, neighbour().address(), options, Log(make_stderr_sink(LogLevel::warn, "test")));
@@ -42,7 +42,7 @@ void forget() { ASSERT_EQ(std::system("ip neigh flush all"), 0); }
 class NeighbourTest : public FabricTest {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NeighbourTest);
 
-// On rxe, rdma_resolve_addr() may not return before the end of its time limit, although the neighbour has answered.
+// On rxe, rdma_resolve_addr() sometimes returns only at the end of its time limit, although the neighbour has answered.
 // Therefore the provider must call it repeatedly with short time limits. It must not pass resolve_timeout, which is an
 // hour here.
 TEST_P(NeighbourTest, IsFoundByEachOfEightFabrics) {

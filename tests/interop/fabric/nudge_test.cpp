@@ -33,7 +33,7 @@ class Responder {
     return {acceptor_.local_endpoint().address(), acceptor_.local_endpoint().port()};
   }
 
-  /// A Send of four bytes; the CRC is not in use.
+  /// Sends a Send message of four bytes. The CRC field is zero, because this connection does not use CRCs.
   void send() {
     static constexpr std::string_view kFpdu("\x00\x16\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0hiho\0\0\0\0", 28);
     asio::write(socket_, asio::buffer(kFpdu));
@@ -58,7 +58,7 @@ class Responder {
     read(kMpaHeader, [this] { read(number(kMpaHeader - 2), [this] { reply(); }); });
   }
   void reply() {
-    // Revision 2, sixteen Reads each way.
+    // An MPA Reply Frame of revision 2 that requests neither markers nor CRCs. Its IRD and its ORD are 16.
     static constexpr std::string_view kReply("MPA ID Rep Frame\x10\x02\x00\x04\x00\x10\x00\x10", 24);
     asio::write(socket_, asio::buffer(kReply));
     read_fpdu();

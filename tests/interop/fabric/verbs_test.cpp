@@ -21,7 +21,7 @@ using fabric::Access;
 using fabric::FabricError;
 
 // The peer invalidates a window remotely, and this side binds the window again without invalidating it itself. The test
-// repeats this more often than a window has different keys.
+// does this 300 times, so that keys are used again: a window has at most 256 different keys.
 TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
   if (!has_windows()) return;
   connect();

@@ -38,7 +38,8 @@ class Peer : public testing::Test {
 
   void post_receive() { EXPECT_FALSE(node_.qp->post_receive(in_.all(), node_.op(1))); }
 
-  /// Sends one call and waits for its reply; returns the results, without the reply's header. Empty if there are none.
+  /// Sends one call and waits for its reply. Returns the results without the reply's header, or an empty range if the
+  /// reply has no results.
   Octets call(std::uint32_t procedure, Octets arguments, const wire::ChunkLists& chunks = {}) {
     wire::Header header;
     header.xid = ++xid_;

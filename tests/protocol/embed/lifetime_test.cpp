@@ -50,7 +50,8 @@ TEST_P(Lifetimes, EndWithinACompletionHandlerAmongOtherCalls) {
   std::promise<void> ended;
   auto client = std::make_shared<Client>(server());
   Client& calls = *client;
-  calls.call<hello::Null>({}, asio::use_future).get();  // the reply grants more than one credit
+  // The reply to this call grants more than one credit, so that the two calls below can be in progress together.
+  calls.call<hello::Null>({}, asio::use_future).get();
   auto hanging = calls.call<hello::Hang>({}, asio::use_future);
   bed.await_held(1);
   calls.call<hello::Null>({}, [&ended, client = std::move(client)](error_code, const auto&) mutable {

@@ -165,7 +165,7 @@ TEST_P(WindowTest, InvalidatedByThePeer) {
   expect_write_refused(exposed.segment, 0, 100);
 }
 
-// [5040-7.2-b] a peer that invalidates a handle without an exposure loses its connection
+// [5040-7.2-b] a peer loses its connection if it invalidates a handle that exposes no memory
 TEST_P(WindowTest, ThePeerInvalidatesWhatIsNotThere) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";

@@ -196,7 +196,8 @@ TEST_F(IpoibLink, PeerComesBack) {
 }
 
 // While the network is paused, a peer accepts no packets. The link first stops reading its device, so that most packets
-// stay there. After LinkOptions::stall it reads the device again, drops the packets for this peer, and counts them.
+// stay in the device. After LinkOptions::stall, it reads the device again. It then drops the packets for this peer, and
+// counts them.
 TEST_F(IpoibLink, BackPressure) {
   auto a = host("10.9.0.1", {.stall = milliseconds(50)}), b = host("10.9.0.2"), c = host("10.9.0.3");
   acquaint(*a, *b);

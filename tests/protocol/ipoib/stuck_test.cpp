@@ -68,7 +68,8 @@ TEST_F(IpoibStuck, TakesNothing) {
   Bytes more(ipoib::kCreditFrameSize);
   ipoib::encode_credit(kCredits + 1, MutableOctets(more).first<ipoib::kCreditFrameSize>());
   stuck.send(more);
-  stuck.send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 100)));  // its arrival shows that the credit is there
+  // When the link has received this packet, it has also received the credit frame.
+  stuck.send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 100)));
   ASSERT_TRUE(run_until(context_, [&] { return link_.counts().received == 1; }));
   give_both(1);
   EXPECT_TRUE(run_until(context_, [&] { return stuck.node.count(1) == kCredits + 1u; }));

@@ -225,7 +225,7 @@ class PeerToPeer : public Initiator {
   }
 };
 
-// [6581-9.2-f] [6581-5-a] the Write is sent although the user has posted nothing
+// [6581-9.2-f] [6581-5-a] the initiator sends the ready-to-receive Write although the user has posted nothing
 TEST_F(PeerToPeer, Write) {
   agree("c010c010");
   const Heard first = peer_.segment();

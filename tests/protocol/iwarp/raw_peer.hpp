@@ -62,7 +62,7 @@ class RawPeer {
   Bytes receive(std::size_t count);
   /// Waits for one FPDU.
   Heard segment();
-  /// Waits for an FPDU other than an empty Write, which an initiator sends to a silent peer.
+  /// Waits for the next FPDU that is not an empty Write. Drops empty Writes: an initiator sends them to a silent peer.
   Heard next_segment();
   /// Waits for the end of the connection or for another byte. True if the connection has ended and no byte is unread.
   bool ends();

@@ -198,7 +198,8 @@ INSTANTIATE_TEST_SUITE_P(All, ResponderCrc,
                          testing::Values(CrcCase{false, false}, CrcCase{false, true}, CrcCase{true, false},
                                          CrcCase{true, true}));
 
-// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] the peer requests markers: the first bytes sent are a marker
+// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] If the peer requests markers, the first bytes that this side
+// sends after the Reply are a marker.
 TEST_F(Responder, MarkersThatThePeerAsksFor) {
   listen();
   ask(request(0x90, 2, "00100010"));
@@ -214,7 +215,8 @@ TEST_F(Responder, MarkersThatThePeerAsksFor) {
   EXPECT_EQ(to_hex(Octets(stream).subspan(512, 4)), "000001fc");
 }
 
-// [5044-7.1.2-h] nothing is sent before the first FPDU of the initiator; posted work waits
+// [5044-7.1.2-h] This side sends no FPDU before it has received the first FPDU of the initiator. Work that is posted
+// earlier waits.
 TEST_F(Responder, SilentUntilTheFirstFpdu) {
   serve();
   ASSERT_FALSE(node().send(memory().part(0, 4), 1));

@@ -22,7 +22,7 @@ class Stream : public IwarpTest {
   }
   /// Returns a stream of FPDUs with Sends and Writes of several forms. The Writes fill `window`, which has 3000 bytes.
   Bytes everything(const Segment& window);
-  /// Expects that the queue pair has received the four Sends of everything(), and that its Writes have been placed.
+  /// Expects that the queue pair receives the four Sends of everything() and places the Writes of everything().
   void expect_everything(const Segment& window);
 };
 
@@ -127,8 +127,8 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   EXPECT_FALSE(peer_.was_reset());
 }
 
-// If the peer has acknowledged all bytes and no received byte is unread, the quiesce of an idle connection closes the
-// socket at once: it does not wait until the peer closes its side.
+// If the peer has acknowledged all bytes that were sent, and all bytes that have arrived have been read, the quiesce of
+// an idle connection closes the socket at once. It does not wait until the peer closes its side.
 TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   fabric::IwarpOptions options;
@@ -456,7 +456,8 @@ TEST_F(Stream, AbortResetsTheConnection) {
   EXPECT_TRUE(peer_.was_reset());
 }
 
-// A peer that does not read blocks only the direction to it; [5040-5.5-e] unsent work does not complete.
+// If the peer stops reading, only the direction to the peer is blocked. [5040-5.5-e] Work that has not been sent does
+// not complete.
 TEST_F(Stream, APeerThatDoesNotRead) {
   serve();
   peer_.send(write(0, 0, {}));

@@ -114,7 +114,8 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   EXPECT_TRUE(until([&] { return node().count(3) == 1; }));
 }
 
-// The peer invalidates, then the user does: both wait for the Response.
+// The peer invalidates a window, and then the user of the queue pair invalidates it too. Both invalidations wait for
+// the Response.
 TEST_F(Pins, InvalidationByBothWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);

@@ -31,7 +31,7 @@ class LargeDirectory : public Served {
   static bool goes(int i) { return i % 20 == 7; }
   static std::string name_of(int i) { return (goes(i) ? "goes-" : "stays-") + std::to_string(i); }
 
-  /// Creates an entry; in a directory export by a local system call, because that is faster.
+  /// Creates an entry. If a local directory is exported, a system call makes the entry, because that is faster.
   void fill(const std::string& name) {
     if (in_memory()) return static_cast<void>(create(directory_, name));
     const int fd = ::open((disk() / "large/d" / name).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0644);

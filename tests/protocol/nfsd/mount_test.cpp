@@ -100,7 +100,8 @@ TEST_P(Mount, DumpIsBounded) {
   EXPECT_EQ(reply->items[reply->count - 1].ml_directory.view().substr(0, 4), "/999") << "the latest remain";
 }
 
-// In each round the connection is lost one frame later: the retransmitted REMOVE is not executed twice.
+// In each round the connection is lost one frame later than in the round before. In no round does the server execute
+// the retransmitted REMOVE a second time.
 TEST_P(Mount, ARemoveSentAgainIsAnsweredFromTheCache) {
   const nfs_fh3 top = root();
   for (std::uint64_t frames = 0; frames < 12; ++frames) {

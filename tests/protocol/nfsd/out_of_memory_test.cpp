@@ -13,8 +13,8 @@
 
 namespace {
 
-/// If this is the id of a thread, the throwing operator new fails in every other thread. If this is the empty id, it is
-/// made to fail in no thread.
+/// The id of the only thread in which the throwing operator new can succeed. If this is the empty id, operator new can
+/// succeed in every thread.
 std::atomic<std::thread::id> only;
 
 void* allocated(std::size_t size) {

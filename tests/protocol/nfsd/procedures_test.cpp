@@ -6,7 +6,8 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// The status of a reply. `complete`: the call succeeded, and no result that the test checks is missing or wrong.
+/// The status of a reply. `complete` is true if the call succeeded and no result that the test checks is missing or
+/// wrong.
 struct Answer {
   nfsstat3 status = NFS3_OK;
   bool complete = true;

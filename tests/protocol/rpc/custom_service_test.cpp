@@ -110,7 +110,7 @@ std::uint64_t sum_of(std::span<const std::byte> octets) {
   return sum;
 }
 
-// [8166-3.4.5-a] with two Read chunks, the position of the second counts the data and pad of the first
+// [8166-3.4.5-a] the position of a second Read chunk includes the data and the pad of the first Read chunk
 TEST(CustomService, TwoArguments) {
   Bed bed;
   const auto memory = bed.buffer(100'000);

@@ -45,7 +45,8 @@ TEST(ResentCalls, AttachToTheCallInProgress) {
   });
   ASSERT_TRUE(bed.wait([&bed] { return bed.held.size() == 1; }));
   bed.network.drop_connection_after(0);
-  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
+  // The client detects the loss of the connection when it sends this call.
+  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   EXPECT_EQ(bed.held.size(), 1u);
   EXPECT_FALSE(total);
@@ -74,7 +75,8 @@ asio::awaitable<void> store_in_coroutine(rpc::ServerCall<Store> call) {
   call.reply({call.args().first.length, 0});
 }
 
-// In each round the connection is lost one frame later, in some rounds while the argument is pulled.
+// Each round loses the connection one frame later than the round before. Some rounds lose it while the server pulls the
+// argument.
 TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
   for (std::uint64_t frames = 0; frames < 8; ++frames) {
     SCOPED_TRACE(frames);

@@ -297,7 +297,7 @@ bool_t put_temporary(XDR* xdrs, blob* value, bool the_same_again) {
   ++runs_of_routine;
   u_int size = value->data.data_len;
   std::vector<char> buffer(value->data.data_val, value->data.data_val + size);
-  // The second run encodes one byte less than the first.
+  // If `the_same_again` is false, the second run encodes one byte less than the first run.
   if (!the_same_again && runs_of_routine == 2) buffer.resize(--size);
   buffer.resize((size + 3) / 4 * 4);
   const bool_t done = xdr_u_int(xdrs, &size) && XDR_PUTBYTES(xdrs, buffer.data(), static_cast<u_int>(buffer.size()));
@@ -353,7 +353,7 @@ TEST(StableOpaques, TravelInBothDirections) {
     ASSERT_EQ(consume(client.get(), data, xdr_blob, sum), RPC_SUCCESS) << size;
     EXPECT_EQ(sum, checksum(data.data(), size));
   }
-  // Sends more opaques than a message may have segments.
+  // xdr_parts() encodes `data` as 100 long opaques. A call may not have that many segments.
   const std::string data = pattern(100 * 65540);
   u_quad_t sum = 0;
   ASSERT_EQ(consume(client.get(), data, xdr_parts, sum), RPC_SUCCESS);

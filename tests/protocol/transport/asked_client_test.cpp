@@ -90,8 +90,9 @@ class AskedClient : public HostileClient {
       EXPECT_EQ(of.receive_buffer_size, transport::Disposition::pending);
     });
   }
-  /// Makes four calls, one after the other: one more than the server grants credits. So many calls show the server that
-  /// a request that it sent before them has arrived, even if the client has not answered the request.
+  /// Makes four calls, one after the other. This number is one more than the number of credits that the server grants.
+  /// Four calls therefore show the server that a request that it sent before them has arrived, even if the client has
+  /// not answered the request.
   void prove_arrival() {
     for (int i = 0; i < 4; ++i) is_sent_inline(0);
   }

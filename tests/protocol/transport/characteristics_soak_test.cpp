@@ -88,9 +88,9 @@ class Life {
       side->receive_size = random() % 8 == 0 ? 8192 : 4096;
       side->private_data = random() % 4 != 0;
     }
-    // If a connection is lost before the server has answered the offer of version two, the client does not repeat the
-    // offer for `version_memory`. With 0, it offers version two again on the next connection, so that the run does not
-    // continue in version one.
+    // If a connection is lost before the server has answered the offer of version two, the client uses version one for
+    // the time `version_memory` before it offers version two again. A time of 0 makes it repeat the offer on the next
+    // connection, so that the run does not continue in version one.
     out.client.version_memory = std::chrono::seconds(0);
     return out;
   }

@@ -234,7 +234,7 @@ TEST_F(HostileClientThatStalls, FloodsOfUpdates) {
   answers();
   expect_alive();
 }
-// Sends every proper prefix of every vector, on one connection until that connection ends.
+// Sends every proper prefix of every vector to the server. If the connection ends, the test makes a new one.
 TEST_F(HostileClient, TruncatedVectors) {
   for (const auto& [name, vector] : load_vectors("v2.hex")) {
     SCOPED_TRACE(name);

@@ -51,7 +51,8 @@ class HostilePeers : public testing::Test {
     EXPECT_EQ(peer.take().header.credits, kCredits);
     return peer;
   }
-  /// Sends `count` long calls. The peer does not answer the RDMA Reads for them while its io_context does not run.
+  /// Sends `count` long calls. The server pulls them by RDMA Reads. The peer answers these Reads only while
+  /// peers_context runs.
   void send_long_calls(RawPeer& peer, std::uint32_t count, std::uint32_t size) {
     for (std::uint32_t i = 0; i < count; ++i) {
       exposed.push_back(peer.expose(size, fabric::Access::remote_read));

@@ -373,8 +373,8 @@ TEST_F(RequesterTest, SilentServer) {
   }
 }
 
-// A server does not answer a cancelled call, which holds the only credit: a call without a deadline is sent on a new
-// connection.
+// A cancelled call holds the only credit, because the server does not answer it. Another call, which has no deadline,
+// waits for this credit. After a while the requester sends the waiting call on a new connection.
 TEST_F(RequesterTest, ACancelledCallDoesNotHoldTheOnlyCreditForEver) {
   transport::ClientOptions options;
   options.silence = std::chrono::milliseconds(20);
@@ -484,8 +484,8 @@ TEST_F(RequesterTest, DestroyingTheClientEndsAllCalls) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// done() submits a call while the client is being destroyed. This call completes after the destructor has returned,
-// once, with BaseError::cancelled.
+// done() submits a call while the client is being destroyed. This call completes once, with BaseError::cancelled, after
+// the destructor has returned.
 TEST_F(RequesterTest, SubmittingInsideDoneWhileTheClientIsDestroyed) {
   for (const bool sent : {true, false}) {
     SCOPED_TRACE(sent);

@@ -111,7 +111,8 @@ TEST_F(RequesterTest, PeerErrors) {
   for (const auto& call : calls) EXPECT_EQ(call->times_encoded, 1);
 }
 
-// [8166-6.1-a] [8166-6.1-e] data that is not eligible is not reduced: it needs a Position-Zero Read or a Reply chunk
+// [8166-6.1-a] [8166-6.1-e] data that is not eligible is not reduced: it needs a Position-Zero Read chunk or a Reply
+// chunk
 TEST_F(RequesterTest, LongBodiesAreNotReduced) {
   start();
   Shape shape;
@@ -193,7 +194,8 @@ TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   expect_open(1);
 }
 
-// [8166-3.4.6-b] [8166-3.4.6-c] [8166-6.1-d] a reply whose chunks differ from those that the call offered
+// [8166-3.4.6-b] [8166-3.4.6-c] [8166-6.1-d] a reply whose chunks differ from those that the call offered ends the call
+// with TransportError::bad_reply
 TEST_F(RequesterTest, RepliesThatDoNotMatchTheOffer) {
   start();
   Shape shape;

@@ -300,8 +300,9 @@ TEST_F(ResponderTest, SixteenSegmentsInEachChunk) {
       out.push_back({all.handle, i + 1 < kPieces ? kPiece : length - i * kPiece, all.offset + i * kPiece});
     return out;
   };
-  // A call of the protocol in exchange.hpp, with one argument and one result of kAll bytes each. The call without the
-  // argument and the reply without the result also have kAll bytes, because bodies fill them.
+  // A call of the protocol in exchange.hpp, with one argument and one result of kAll bytes each. The bodies of the call
+  // and of the reply are so long that the call without its argument has kAll bytes, and the reply without its result
+  // too.
   Bytes stream = words({kXid, 0, 7, kAll - 16, 1, kAll, 1, kAll});
   stream.resize(kAll);
   fill_pattern(MutableOctets(stream).subspan(32), 7);

@@ -37,8 +37,8 @@ class ResponderTest : public testing::Test {
     return to_hex(peer.take().octets);
   }
   std::string answer(std::string_view hex) { return answer(from_hex(hex)); }
-  /// Returns the smallest call of the test protocol: without items, for results of the given lengths and a reply body
-  /// of `reply_body` bytes.
+  /// Returns a call of the test protocol that has no arguments and no body. It asks for results of the lengths in
+  /// `results` and for a reply body of `reply_body` bytes.
   static Bytes small_call(std::uint32_t xid, std::initializer_list<std::uint32_t> results = {},
                           std::uint32_t reply_body = 0) {
     Bytes out = words({xid, 0, 7, reply_body, 0, static_cast<std::uint32_t>(results.size())});

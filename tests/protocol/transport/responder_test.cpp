@@ -75,8 +75,8 @@ TEST_F(ResponderTest, NotAnswered) {
   expect_alive();
 }
 
-// [8166-4.5-c] a malformed message with the XID of a reverse call may be its reply, so it receives no answer. The
-// client could take an answer for the reply to its own call of the same XID.
+// [8166-4.5-c] A malformed message with the XID of a reverse call may be the reply to that call, so the server does not
+// answer the message. The client could mistake an answer for the reply to a call of its own with the same XID.
 TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
   start();
   std::shared_ptr<transport::ReverseRequester> reverse;

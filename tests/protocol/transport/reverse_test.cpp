@@ -259,8 +259,8 @@ TEST_F(Reverse, TheLastReferenceIsDroppedInDone) {
   reverse->submit(*first);
   reverse->submit(*second);
   ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 2; }));
-  // The calls fail while the server is being destroyed: done() of the first call drops the last reference to the
-  // requester.
+  // The calls fail while the server is being destroyed. At that time, done() of the first call drops the last reference
+  // to the requester.
   sides->handler.intercept = {};
   sides->server.reset();
   for (const auto* call : {first.get(), second.get()}) EXPECT_EQ(call->status, TransportError::connection_lost);

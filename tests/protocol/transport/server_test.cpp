@@ -413,8 +413,8 @@ TEST(Server, ListenersCountWhatHappensToEachRequest) {
   EXPECT_EQ(counted[0].connections, 1u);
 }
 
-// A call has more Read segments than the connection's ORD: the RDMA Reads that had to wait are counted, also after the
-// connection has ended.
+// If a call has more Read segments than the ORD of the connection, some RDMA Reads must wait. The report of the server
+// counts them, and the count remains when the connection ends.
 TEST(Server, ReadsBeyondTheDepthAreCounted) {
   SidesOptions options;
   options.server.connection.outbound_reads = 2;

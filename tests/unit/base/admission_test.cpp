@@ -45,7 +45,7 @@ TEST(Admission, NoPlaces) {
   EXPECT_EQ(admission.total(), 0u);
 }
 
-// An entry exists as long as a reference to it exists.
+// An entry is removed when no reference to it is left.
 TEST(PeerTable, SharesOneEntryPerAddress) {
   const auto a = boost::asio::ip::make_address("192.0.2.1"), b = boost::asio::ip::make_address("192.0.2.2");
   PeerTable<int> table;

@@ -120,7 +120,7 @@ TEST_F(LingerTest, WaitsAFewTimesPerHandler) {
   EXPECT_LE(waits, 16);
 }
 
-// The waits of a handler take 400 us at most; each of these takes at least 60.
+// All waits of one handler together take at most 400 us. Each wait in this test takes at least 60 us.
 TEST_F(LingerTest, TheWaitsOfAHandlerTakeLimitedTime) {
   Runner runner(context_, Polling::fixed(1h));
   Linger linger(context_);

@@ -107,7 +107,7 @@ class Model {
   }
 
   /// Models the end of a poll by `party`, which lasts at most `window`. The message arrives when the party has waited
-  /// for `waited`. Tells the policy whether the poll has found the message, and returns this.
+  /// for `waited`. Tells the policy whether the poll has found the message. Returns true if it has.
   static bool end_poll(Party& party, Duration waited, Duration window) {
     party.polled += std::min(waited, window);
     if (waited <= window) {

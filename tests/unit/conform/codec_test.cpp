@@ -60,7 +60,7 @@ TEST(Codec, ReplyWithAttributes) {
 
 TEST(Codec, CallWithAReadChunk) {
   Bytes call = nfs_call(0xa0000002, nfs::kWrite, nfs::write_args_head(handle(), 0, 5));
-  // write_call_readchunk writes at the file offset 0, with `stable` FILE_SYNC.
+  // The test vector write_call_readchunk is a WRITE at the file offset 0 with `stable` FILE_SYNC, as is `call`.
   RdmaHeader header{.xid = 0xa0000002};
   header.lists.reads = {{static_cast<std::uint32_t>(call.size()), {0x1234, 5, 0x7f0000001000}}};
   EXPECT_EQ(joined(encode(header), call), message_of("write_call_readchunk"));

@@ -41,7 +41,8 @@ TEST(ReceiveBudget, LeavesSomethingForTheNext) {
     budget.take(next);
     EXPECT_LE(budget.used(), 8000u);
   }
-  budget.take(8000);  // the first receives of new connections
+  // take() accepts more bytes than the budget has left, because each new connection gets its first receives.
+  budget.take(8000);
   EXPECT_EQ(budget.offer(0), 0u);
   EXPECT_EQ(budget.offer(first), 0u);
 }

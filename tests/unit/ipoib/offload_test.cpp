@@ -227,9 +227,9 @@ std::pair<Bytes, Bytes> neighbours(bool six, std::uint16_t fragment_bits) {
   return {segments[0], segments[1]};
 }
 
-// Changes the bits of a segment's headers outside of the checksums, one at a time, and corrects the checksums. The
-// segment is then not joined to the one before it, unless the bit is PSH, or belongs to the identification of a packet
-// with DF.
+// Changes the bits of a segment's headers outside of the checksums, one at a time, and corrects the checksums. If the
+// bit is PSH, or belongs to the identification of a packet with DF, the segment is still joined to the one before it.
+// After the change of any other bit, it is not joined.
 TEST(IpoibOffload, JoinComparesHeaders) {
   for (const auto& [six, fragment_bits] : {std::pair{false, 0x4000}, {false, 0}, {true, 0}}) {
     const auto [first, second] = neighbours(six, static_cast<std::uint16_t>(fragment_bits));

@@ -215,8 +215,8 @@ TEST_P(FramingWays, RoundTrip) {
 }
 
 // [5044-4.4-i] [5044-4.4-d] [5044-8-c] A reader gets a frame with one corrupted byte, and then the intact frame. With
-// CRCs, it delivers neither of them. Without CRCs, it ignores the bytes of the CRC and delivers both frames if only
-// these are corrupted. Each byte of the frame is corrupted in turn, except the bytes of the first marker.
+// CRCs, it delivers neither of them. Without CRCs, it ignores the CRC field: if the corrupted byte belongs to this
+// field, it delivers both frames. Each byte of the frame is corrupted in turn, except the bytes of the first marker.
 TEST_P(FramingWays, SpoiltOctets) {
   const Bytes good = frame(GetParam().crc, GetParam().markers, 1);
   for (std::size_t at = GetParam().markers ? 4 : 0; at < good.size(); ++at) {

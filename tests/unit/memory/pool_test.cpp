@@ -102,7 +102,7 @@ TEST_F(PoolTest, IdleSlabsMakeRoomWithinTheLimitOfLockedMemory) {
   const auto other = pool.allocate(2u << 20);
   ASSERT_TRUE(other) << other.error().message();
   EXPECT_EQ(pool.counters().regions, 1u);
-  // No slab is idle at this point.
+  // `other` is in use, so there is no idle slab that the pool could drop. The failure is therefore reported.
   fabric_->fail_nth(fabric::LoopbackOperation::register_memory, 1, fabric::FabricError::locked_memory);
   EXPECT_EQ(pool.allocate(4u << 20).error(), fabric::FabricError::locked_memory);
 }
@@ -166,7 +166,7 @@ TEST_F(PoolTest, BeyondTheClassesTheLastSizeIsKept) {
   EXPECT_EQ(pool.counters().registered_octets, 0u);
 }
 
-// trim() drops a slab only if none of its buffers is in use, and none has been used since the trim() before.
+// trim() drops a slab only if none of its buffers is in use, and none has been used since the previous trim().
 TEST_F(PoolTest, TrimmingGivesIdleSlabsBack) {
   Pool pool(*fabric_);
   const auto held = std::move(*pool.allocate(1u << 20));

@@ -105,8 +105,8 @@ class CopyTest : public testing::Test {
     return Result<std::string>(back);
   }
 
-  /// Serves WRITE, at most `most` bytes per call, and COMMIT; the file is `stored_`. `unstable_` lists the ranges that
-  /// a crash loses.
+  /// Serves WRITE and COMMIT for a file whose content is `stored_`. A WRITE stores at most `most` bytes. `unstable_`
+  /// lists the ranges that a crash loses.
   void serve_writes(std::size_t most) {
     server_.on_write([this, most](const WRITE3args& args, std::string data) {
       if (before_write_) before_write_();

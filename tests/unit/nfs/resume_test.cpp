@@ -367,7 +367,8 @@ TEST_F(Resume, AnErrorBeforeTheFirstStrideRestoresTheMode) {
   EXPECT_EQ(tally_.unfinished, 1);
 }
 
-// All data has been copied, but a request after that fails. A download asks for the attributes again if it was resumed.
+// All data has been copied, but a later request fails. In the upload, this is a SETATTR. In the resumed download, it is
+// the GETATTR that asks for the attributes again.
 TEST_F(Resume, AFailureAfterTheDataIsReportedAsUnfinished) {
   fails_at_the_end_ = true;
   EXPECT_FALSE(upload(true));

@@ -9,7 +9,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// Returns whether the server keeps objects of the file system at `path` open, to answer from them.
+/// Returns whether the server keeps recently used objects of the file system at `path` open (see KeptNodes).
 inline bool keeps_objects(const std::filesystem::path& path) {
   const Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
   return KeptNodes::usable(fd.get());

@@ -250,7 +250,7 @@ TEST(RememberedPlaces, PlacesThatFormForkedCyclesHaveAnEnd) {
   ASSERT_TRUE(fs);
   std::array<std::byte, 17> key{};
   Writer writer(key);
-  writer.u8(2);  // the kind of key whose file is found by its places
+  writer.u8(2);  // kPlaceKind: the object that the key names is found by its remembered places
   writer.u64(kMissing);
   EXPECT_EQ((*fs)->attributes(NodeKey(key)).status, Status::stale);
 }

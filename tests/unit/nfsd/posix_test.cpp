@@ -315,7 +315,8 @@ TEST_P(Posix, DescriptorsAreBounded) {
   EXPECT_LE(open_descriptors(), before);
 }
 
-// A descriptor is missing after the object was made. The client repeats the request, which must not find the object.
+// The server makes an object but has no free descriptor to open it. The request fails, and the server must remove the
+// object again, so that a repetition of the request does not find it.
 TEST_P(Posix, AnObjectThatCannotBeOpenedIsRemovedAgain) {
   mkdir(root_, "before");
   rlimit limit{};

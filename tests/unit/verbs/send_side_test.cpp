@@ -117,8 +117,8 @@ TEST_F(SendSideTest, AChainWithABindReportsItsEnd) {
   EXPECT_TRUE(signalled(1));
 }
 
-// The device reports the completion of signalled requests only. A Read therefore counts as in progress until its slot
-// is free, which for an unsignalled Read is after a later completion.
+// The device reports the completion of signalled work requests only. The slot of an unsignalled Read is therefore
+// released only when a later signalled work request completes, and the Read counts as in progress until then.
 TEST_F(SendSideTest, ReadsBeyondTheDepthAreCounted) {
   const auto read = [this](WorkContext* context) {
     send(context).opcode = IBV_WR_RDMA_READ;

@@ -14,8 +14,8 @@ using xdr::Encoder;
 
 constexpr std::uint32_t kNone = PayloadItem::kNoPosition;
 
-// [8166-3.4.4.1-a] the count stays, [8166-3.4.4.4-b] the pad is removed, [8166-3.4.5-a] later positions count the item
-// and its pad
+// [8166-3.4.4.1-a] The count word of a reduced item stays in the stream. [8166-3.4.4.4-b] The pad of the item is
+// removed. [8166-3.4.5-a] The positions of later items count the bytes of the item and of its pad.
 TEST(BulkOut, ByReference) {
   Bytes memory(13);
   fill_pattern(memory, 1);

@@ -13,7 +13,7 @@ using xdr::Decoder;
 using xdr::Encoder;
 
 /// A message `all` that arrives in pieces of `step` bytes, one piece for each call of more(). If `direct` is true,
-/// place() copies the part of a long opaque that has not arrived yet to its target in one step.
+/// place() delivers all bytes of a long opaque that have not arrived yet in one step, directly to their target.
 class Arriving final : public xdr::Source {
  public:
   Arriving(std::vector<std::byte>& all, std::uint32_t step, bool direct) : all_(all), step_(step), direct_(direct) {

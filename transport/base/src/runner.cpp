@@ -12,7 +12,7 @@ namespace {
 
 /// While yields_first() holds, every kProbe-th call of spin() still begins with a poll.
 constexpr unsigned kProbe = 16;
-/// Polls between two yields.
+/// The number of polls between two yields.
 constexpr unsigned kPollsPerYield = 4;
 
 }  // namespace

@@ -42,7 +42,8 @@ error_code plan_reply_resources(const CallShape& shape, const PlanLimits& limits
   }
   // The reply's header repeats the Write list; it has no Read list.
   const std::size_t reply_header = wire::encoded_size(out.header);
-  // [8166-4.3.3-a] [8166-6.2-a] a reply of exactly the threshold fits
+  // [8166-4.3.3-a] [8166-6.2-a] A reply whose header and stream together are exactly as long as the inline threshold
+  // needs no Reply chunk.
   if (reply_header + longest > limits.receive) {
     longest = (longest + 3) & ~std::uint64_t{3};
     if (longest > std::numeric_limits<std::uint32_t>::max()) return TransportError::reply_too_long;

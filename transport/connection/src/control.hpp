@@ -195,7 +195,7 @@ class Control final : public CharacteristicsExchange {
   bool doubtful_ = false;                 // it is not known whether the peer has lowered its receive size
   bool raising_ = false;                  // receives are being replaced by larger ones
   bool raise_asked_ = false;              // the peer has requested this replacement, and its request is pending
-  std::uint32_t reply_size_ = 0;          // the peer may send inline replies of this size once UPD_XCHAR has been sent
+  std::uint32_t reply_size_ = 0;          // once UPD_XCHAR is sent, the peer may send inline replies of up to this size
 
   // Requests of the program and of the policy.
   // requests_ holds those that have not ended. The first one has been sent if request_xid_ is set and both fence_ and

@@ -45,7 +45,8 @@ void Control::shrink(std::uint32_t size, const char* why, std::uint64_t& counter
   ask_for(size, why, counter);
 }
 
-/// Runs the idle timer as long as may_shrink() is true.
+/// Starts the idle timer if may_shrink() is true and the timer is not running. When the timer expires, its handler
+/// calls this function again.
 void Control::watch_idleness() {
   if (watching_ || !may_shrink()) return;
   watching_ = true;

@@ -15,7 +15,8 @@ namespace {
 
 using wire::v2::CharacteristicId;
 
-/// The maximum number of requests whose handlers have not run, sent or not; the draft sets no limit.
+/// The maximum number of requests whose handlers have not run. Requests that have not been sent yet count too. The
+/// draft sets no limit.
 constexpr std::size_t kMaxRequests = 16;
 
 bool valid(const CharacteristicChange& change) noexcept {
@@ -87,7 +88,7 @@ void Control::limit_sends() noexcept {
 void Control::on_response(const wire::Header& header) {
   if (!take(ExchangeEvent::response, header.xid)) return;
   wire::v2::ResponseOption response;
-  // [xchar-4.3-b] ignores a response without a request, and does not answer it
+  // [xchar-4.3-b] This side ignores a response that does not belong to the request in transit, and does not answer it.
   if (!request_xid_ || header.xid != *request_xid_) {
     ++counted_.refused;
     return;

@@ -31,8 +31,8 @@ void Control::on_deadline() {
     to_replace_ = 0;
     if (!fence_) doubt();
   }
-  // requests_ is in the order of the deadlines. If one of these requests has been sent and awaits its answer, it is the
-  // first one.
+  // requests_ is in the order of the deadlines. If a request in requests_ has been sent and awaits its answer, it is
+  // the first one. The loop thus also ends this request when its deadline has passed.
   while (!requests_.empty() && requests_.front().deadline <= now) end_request(BaseError::deadline_exceeded, {});
   if (!requests_.empty()) arm(requests_.front().deadline);
   if (request_xid_ && fence_ && !overdue_) arm(fence_deadline_);

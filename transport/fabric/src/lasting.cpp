@@ -163,7 +163,9 @@ class LastingFabric final : public Fabric {
   ListOf<LastingListener> listeners_;
   Backoff backoff_;
   boost::asio::steady_timer timer_;
-  error_code refused_;  // the failure that refuse() logged last, so as not to log it again; none after a success
+  // The failure that refuse() has logged most recently. refuse() does not log the same failure again. A successful
+  // opening of the device resets it.
+  error_code refused_;
   Counters past_;
   mutable Counters sum_;
   WeakGuard<LastingFabric> guard_{*this};

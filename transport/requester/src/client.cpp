@@ -172,17 +172,18 @@ void ClientImpl::on_call(Received& message) noexcept {
 }
 
 void ClientImpl::on_reply(Received& message) noexcept {
-  // [8166-4.2.4-a] In version one, the connection takes an RDMA_NOMSG without a Position-Zero Read chunk for a reply.
-  // If it has no Reply chunk either, it is malformed.
+  // [8166-4.2.4-a] In version one, the connection treats an RDMA_NOMSG that has no Position-Zero Read chunk as a reply.
+  // If the message has no Reply chunk either, it is malformed.
   const bool empty = message.header.procedure == wire::Procedure::nomsg && message.header.version < wire::kVersionTwo &&
                      !message.header.chunks.has_reply_chunk();
   if (empty) return on_bad_message(wire::WireError::bad_chunks, message);
   core_.on_reply(message);
 }
 
-/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] Drops a malformed reply without an answer. The message
-/// is taken for a reverse call if this side serves reverse calls and the XID is not that of an outstanding call. Then
-/// call_sink_ handles the message as a server does, and may answer with RDMA_ERROR [8166-4.5-b].
+/// Handles a malformed message. If this client serves reverse calls and none of its outstanding calls has the XID of
+/// the message, the message counts as a reverse call. call_sink_ then handles it as a server does, and may answer with
+/// RDMA_ERROR [8166-4.5-b]. [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] Any other malformed message
+/// counts as a reply, and is dropped without an answer.
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);

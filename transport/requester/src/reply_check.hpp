@@ -14,7 +14,7 @@ struct ReplyContext {
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
   BufferRef reply_memory;       ///< the memory of the Reply chunk
   BufferRef inline_payload;     ///< the inline payload of the reply
-  std::uint32_t max_reply = 0;  ///< bytes of the largest reply, without the items that `results` receives
+  std::uint32_t max_reply = 0;  ///< maximum size of the reply in bytes, without the items that `results` receives
 };
 
 /// True if the header of a reply breaks a rule that the decoder does not check: it has a Read list, or it is the header

@@ -15,7 +15,7 @@ namespace rpcrdma::transport {
 
 struct RequesterSetup {
   boost::asio::io_context* context = nullptr;
-  std::uint32_t credits = 1;  ///< the largest number of calls wanted in flight
+  std::uint32_t credits = 1;  ///< the maximum number of calls in flight, which is also the number requested of the peer
   /// The number of receives to post for messages of the other direction, in addition to one receive for each reply.
   std::uint32_t other_credits = 0;
   std::uint32_t max_long_call = 1u << 20;
@@ -49,8 +49,8 @@ class RequesterCore final : public Requester {
   /// Makes `connection` the one that carries calls, and sends waiting calls as pump() does. Until detach(), the caller
   /// must forward the events of the connection to this object.
   void attach(ConnectionPtr connection);
-  /// To be called when the connection has ended. With RequesterSetup::resends, calls on the wire wait again,
-  /// in order; without it, or after shut(), they fail.
+  /// To be called when the connection has ended. If RequesterSetup::resends is true and shut() has not been called, the
+  /// calls on the wire return to the front of the waiting calls, in their order. Otherwise they fail.
   void detach();
   /// Ends every call submitted so far: done() of each call runs within this function, with `why` unless the outcome of
   /// the call is already known. No connection may be attached afterwards. A call that is submitted later
@@ -83,9 +83,9 @@ class RequesterCore final : public Requester {
   /// Sends waiting calls, as far as credits, memory and the send queue allow.
   void pump();
 
-  /// Set by the owner, which can check in it whether has_calls() has become false. It runs from the io_context after
-  /// calls have ended outside of the events of a connection. Calls that end in such an event do not run it: the owner
-  /// gets the event itself. May be empty.
+  /// A function that the owner sets, for example to check whether has_calls() has become false. The function runs from
+  /// the io_context after calls have ended outside of the events of a connection. It does not run for calls that end
+  /// within such an event, because the owner receives the event itself. May be empty.
   UniqueFunction<void()> on_idle;
 
   // For the slots.

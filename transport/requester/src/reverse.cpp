@@ -26,10 +26,10 @@ RequesterSetup setup_for(Connection& connection) {
   out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
   out.resends = false;
-  // The silence of the client after a reverse call has timed out does not end the connection: a server cannot
-  // reconnect, and the connection also carries calls of the client. The connection ends if calls that were given up
-  // have held all credits for kPatience. It also ends if the Send of such a call still reads the caller's memory after
-  // RequesterSetup::grace. The client may then connect again.
+  // The connection does not end merely because a reverse call times out and the client is silent. A server cannot
+  // reconnect, and the connection also carries calls of the client. However, the connection ends if calls that were
+  // given up have held all credits for kPatience. It also ends if the Send of such a call still reads the caller's
+  // memory after RequesterSetup::grace. The client may then connect again.
   out.silence = std::chrono::hours(24 * 365);
   out.patience = kPatience;
   out.log = connection.log();

@@ -236,8 +236,8 @@ void CallImpl::bulk_granted() noexcept {
   Handler handler = std::move(bulk_handler_);
   bulk_handler_.reset();
   if (link_->is_lost()) {
-    // When a connection is lost, its calls end one after the other. If one of them releases bytes, the budget may grant
-    // them to this call, which has not ended yet. This call no longer needs the bytes.
+    // When a connection is lost, its calls end one after the other. If one of these calls releases bytes, the budget
+    // may grant the bytes to this call, which has not ended yet. This call no longer needs the bytes.
     link_->bulk().release(bytes);
     return tell_later(std::move(handler), TransportError::connection_lost);
   }

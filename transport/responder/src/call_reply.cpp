@@ -88,9 +88,9 @@ void CallImpl::end(Ending how, Handler handler) {
   end_if_ready();
 }
 
-/// Ends the call in the way that end() was told. Does nothing yet while pulls of the call are in progress, unless the
-/// connection is lost: a reply would permit the client to reuse the memory that is being read. pulled() calls this
-/// function again after each pull.
+/// Ends the call in the way that was passed to end(). On a connection that is not lost, does nothing while pulls of the
+/// call are in progress, because a reply would permit the client to reuse the memory that is being read. pulled() calls
+/// this function again after each pull.
 void CallImpl::end_if_ready() {
   if (link_ != nullptr && !jobs_.empty()) return;
   if (link_ == nullptr) {
@@ -172,7 +172,8 @@ void CallImpl::send_error(wire::ErrorKind kind, const char* why) {
 
 /// Prepares splitter_, which divides the data of one chunk into RDMA Writes, for the next Write. When one chunk of the
 /// reply is done, sets splitter_ to the next Write chunk that has data and, after the Write chunks, to the Reply chunk
-/// of a long reply. Returns false if no data is left to write. During write_ahead(), splitter_ stays at its one chunk.
+/// of a long reply. Returns false if no data is left to write. During write_ahead(), splitter_ stays at the Reply
+/// chunk.
 bool CallImpl::settle_push() {
   if (ahead_handler_) return !splitter_.done();
   const std::uint32_t max_message = connection_->fabric().capabilities().max_message;

@@ -27,8 +27,8 @@ class FaultyCalls {
     entries_.push_back({peer, call, std::chrono::steady_clock::now()});
     count_.store(entries_.size(), std::memory_order_release);
   }
-  /// Removes the call; true if it was remembered. A call is forgotten after kLifetime, or when kMost later ones are
-  /// remembered.
+  /// Removes the call, and returns true if it was remembered. A call is forgotten after kLifetime, or when kMost later
+  /// calls are remembered.
   bool take(const boost::asio::ip::address& peer, const CallFingerprint& call) {
     if (empty()) return false;
     const std::scoped_lock lock(mutex_);

@@ -13,8 +13,9 @@ class CallImpl;
 /// Reads one chunk by RDMA Reads, in rounds: each round posts as many Reads as there are send credits.
 class PullJob final : public fabric::WorkContext, public UnitWaiter {
  public:
-  /// Reads the bytes of the chunk `segments`, from byte `offset` of the chunk on, into `destination`. The job ends with
-  /// the connection, or earlier by calling CallImpl::pulled(). The array of segments must stay unchanged until then.
+  /// Reads the bytes of the chunk `segments`, from byte `offset` of the chunk on, into `destination`. The job ends when
+  /// it calls CallImpl::pulled(), or with the connection if that ends first. The array of segments must stay unchanged
+  /// until the job ends.
   void start(CallImpl& call, std::size_t item, std::span<const BufferRef> destination,
              std::span<const Segment> segments, IncomingCall::Handler handler, std::uint32_t offset = 0);
   std::size_t item() const noexcept { return item_; }

@@ -99,9 +99,10 @@ void ServerState::refuse(Arrival arrival) {
   workers.front()->fabric().reject(std::move(arrival.request), {});
 }
 
-/// Makes room for a new connection at a limit of connections: asks the next worker to end an idle connection. If that
-/// worker has none, calls itself again. `asked`: the number of workers that had none. Refuses the new connection if no
-/// worker has one.
+/// Makes room for a new connection when a limit on connections is reached. Asks the next worker to end an idle
+/// connection. If that worker ends none, the function runs again and asks the worker after it. `asked` is the number of
+/// workers that were asked and ended none. Refuses the new connection if every worker has been asked, or if the server
+/// is closed.
 void ServerState::make_room(Arrival arrival, std::size_t asked) {
   if (closed || asked == workers.size()) return refuse(std::move(arrival));
   const std::shared_ptr<ServerWorker> worker = workers[(next_worker + asked) % workers.size()];

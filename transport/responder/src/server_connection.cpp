@@ -103,7 +103,7 @@ void ServerConnection::on_disconnected(error_code why) noexcept {
 void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }
 
 // This server answers neither an RDMA_ERROR [8166-4.2.4-d] nor a reply. The exception is an RDMA_NOMSG of version one
-// that matches no reverse call: on_reply() takes it for a malformed call.
+// that matches no reverse call: on_reply() treats this message as a malformed call.
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);
@@ -123,7 +123,7 @@ void ServerConnection::on_peer_error(Received& message) noexcept {
 
 void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
   // [8166-4.5-c] The message may be a reply to a reverse call, and this side must not answer a reply. If the client has
-  // a call of its own with the same XID, it would take the answer for the reply to this call.
+  // a call of its own with the same XID, the client would mistake an answer for the reply to its own call.
   const ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid))
     return link_.discard(message.header.xid, "a reply to a reverse call, with a header that cannot be read");

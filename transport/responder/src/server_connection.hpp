@@ -36,7 +36,8 @@ class ServerConnection final : private ConnectionEvents {
   /// Lets the connection accept no more calls, and closes it when the last call is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;
-  /// As Connection::may_offer_smaller_receives() and Connection::offer_smaller_receives().
+  /// may_offer_smaller_receives() and offer_smaller_receives() do the same as the functions of these names in
+  /// Connection.
   bool may_offer_smaller_receives() const noexcept { return connection_->may_offer_smaller_receives(); }
   void offer_smaller_receives() noexcept { connection_->offer_smaller_receives(); }
   /// To be called periodically. Notes the connection as active if calls are in progress or have arrived, or if reverse

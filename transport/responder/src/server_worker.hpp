@@ -12,7 +12,8 @@
 
 namespace rpcrdma::transport {
 
-/// One thread's share of a server. Used on that thread; the constructor, context() and the counters, on any thread.
+/// One thread's share of a server. Used on that thread, except for the constructor, context() and the counters, which
+/// may be used on any thread.
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
   /// The worker calls `left` on its own thread, with the address of the client, when a connection that take() received
@@ -30,8 +31,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   /// Evicts the connection that has been idle for the longest time. If `peer` is given, considers only the connections
   /// of this address. Evicts nothing and returns false if no connection has been idle for ServerOptions::idle_grace.
   bool give_way(const std::optional<boost::asio::ip::address>& peer);
-  /// Closes each connection when its last call is over, and all that remain at `deadline`. `done` runs when no
-  /// connection and no call is left.
+  /// Closes each connection when its last call is over. At `deadline`, aborts the connections that remain. `done` runs
+  /// when no connection and no call is left.
   void drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> done);
   /// Ends all connections at once. The handler of drain() does not run afterwards. Calls that the CallHandler holds
   /// stay until it ends them; the handlers of their unfinished operations run later, with an error.

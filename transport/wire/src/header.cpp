@@ -94,7 +94,7 @@ void encode_error_body(Sink& out, const Header& header) noexcept {
 
 template <class Sink>
 void encode_to(Sink& out, const Header& header) noexcept {
-  // [8166-4-a] [v2-4.2-a] four fixed words, then a body by procedure
+  // [8166-4-a] [v2-4.2-a] a header consists of four fixed words and a body that depends on the procedure
   out.u32(header.xid);
   out.u32(header.version);
   out.u32(header.credits);
@@ -203,7 +203,7 @@ void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out
 }
 
 void make_err_chunk(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept {
-  // [8166-4.5.2-a] [v2-4.2.3-a] ERR_CHUNK or RDMA2_ERR_BAD_HEADER
+  // [8166-4.5.2-a] [v2-4.2.3-a] the error is ERR_CHUNK in version one, and RDMA2_ERR_BAD_HEADER in version two
   make_error(bad, granted_credits, ErrorKind::chunk, out);
 }
 

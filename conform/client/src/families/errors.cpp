@@ -5,8 +5,8 @@
 namespace rpcrdma::conform::client {
 namespace {
 
-/// Answers a call with an RDMA_ERROR. `rest` holds the words that follow the field rdma_proc; its first word is the
-/// error code (rdma_err).
+/// Answers a call with an RDMA_ERROR. `rest` holds the words of the header that follow the field rdma_proc. The first
+/// word of `rest` is the error code (rdma_err).
 void refuse(Link& link, const Call& call, const std::vector<std::uint32_t>& rest) {
   Reply reply = refusal(call, link.setup().credits);
   Out out;

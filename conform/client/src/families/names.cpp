@@ -58,7 +58,8 @@ void add_names(const MakeFamily& make) {
       t.hooks().listing = [&](Listing& page) {
         if (page.directory == Export::kRoot && page.eof) add_entry(page, entry, id, type);
       };
-      // If two entries have the same name, a client may keep either of them.
+      // The export already has entries named "odd" and "folder". Of two entries with the same name, a client may keep
+      // either one, so the trial does not compare the copied files in these two cases.
       const bool replaces = entry == "odd" || entry == "folder";
       replaces ? t.ends() : t.stays_intact();
     });

@@ -23,8 +23,8 @@ class Stalled {
     session_->connection();
   }
   Session& session() noexcept { return *session_; }
-  /// Sends the call, and runs the handlers of the client's io_context that are ready then. After that the client
-  /// processes no events until the next call of this function.
+  /// Sends `call`, and then runs the handlers of the client's io_context that are ready. Afterwards the client
+  /// processes no events until send_and_stop() is used again.
   void send_and_stop(const Outgoing& call) {
     session_->send(call);
     network_.context.restart();
@@ -37,7 +37,7 @@ class Stalled {
   std::unique_ptr<Session> session_;
 };
 
-/// Other clients must be served: makes several kinds of calls on each of two new connections.
+/// Makes calls on each of two new connections, to check that the server still serves other clients.
 void expect_service(Session& s) {
   for (int connections = 0; connections < 2; ++connections) {
     s.connect_and_call();

@@ -63,8 +63,8 @@ ReadBack read_into(Session& s, std::uint64_t offset, std::uint32_t count, const 
 }
 
 /// Makes a READ with a Write chunk that has segments of these `lengths`, in memory of `room` bytes. The segments are
-/// large enough for the data. Fails unless the server returns `count` bytes, or all bytes up to the end of the file if
-/// they are fewer, with the correct eof.
+/// large enough for the data. The server must return `count` bytes. If the file ends earlier, the server must return
+/// the bytes up to its end. The eof flag must be correct in both cases.
 void read_completely(Session& s, std::uint64_t offset, std::uint32_t count, std::size_t room,
                      const std::vector<std::uint32_t>& lengths) {
   const Memory& memory = s.writable(room);

@@ -63,7 +63,9 @@ void FileData::replace(std::uint64_t offset, PageRun& run) {
   size_ = std::max(size_, offset);
 }
 
-/// Clears the last page beyond the new end, so that a later extension does not show the old bytes.
+/// Clears the bytes after the new end `size` in the page that contains this end. A later extension of the file then
+/// does not show the old bytes. Returns false if the page is shared, so that a copy is needed, and the store has no
+/// page for the copy.
 bool FileData::clear_tail(std::uint64_t size) {
   const auto keep = static_cast<std::uint32_t>(size % kPageSize);
   if (keep == 0 || find(size / kPageSize) == nullptr) return true;

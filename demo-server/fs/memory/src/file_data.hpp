@@ -28,8 +28,8 @@ class FileData {
   /// Writes the bytes of `run` into the file from `offset` on, and extends the file if they end beyond it. Moves the
   /// pages out of `run`. Each part of `run` must have the same offset in its page as in the page of the file.
   void replace(std::uint64_t offset, PageRun& run);
-  /// Sets the size of the file. If the new last page is to be cut and is still being sent, the file gets a copy of it.
-  /// Returns false and changes nothing if there is no free page for the copy.
+  /// Sets the size of the file. If the file shrinks, and its new end lies within a page that is still being sent, the
+  /// file gets a copy of that page. Returns false and changes nothing if there is no free page for the copy.
   bool resize(std::uint64_t size);
 
  private:

@@ -64,8 +64,8 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   static constexpr std::uint64_t kObjectBytes = sizeof(MemoryNode) + 64;
   static constexpr std::uint64_t kNameBytes = sizeof(MemoryDirectory::Entry) + 128;
 
-  // The caller of the functions below must hold mutex_. Exceptions: key_of() does not need the mutex, and a function
-  // whose comment says so locks it itself.
+  // The caller of the functions below must hold mutex_. There are two exceptions. key_of() does not need the mutex. A
+  // function whose comment says that it takes the lock must be called without the lock.
   NodeKey key_of(std::uint64_t number) const;
   StatusOr<MemoryNode*> find(const NodeKey& key);
   StatusOr<MemoryNode*> find_directory(const NodeKey& key);

@@ -49,7 +49,8 @@ bool PageStore::grow() {
   slab->data = static_cast<std::byte*>(memory);
   free_.reserve((slabs_.size() + 1) * kPagesPerSlab);
   slabs_.push_back(std::move(slab));
-  // Inserts the new pages below those that are free already, which are thus used first.
+  // Inserts the new pages at the front, because allocate() takes pages from the back. The pages that were free before
+  // are thus used first.
   free_.insert(free_.begin(), kPagesPerSlab, Free{});
   for (std::uint32_t index = 0; index < kPagesPerSlab; ++index) free_[index] = {slabs_.back().get(), index};
   return true;

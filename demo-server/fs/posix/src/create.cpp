@@ -42,8 +42,9 @@ bool holds(int fd, const Verifier& verifier) noexcept {
   return is_next(s.st_atim) && is_next(s.st_mtim);
 }
 
-/// Stores the verifier in the times. File systems clamp times to their range, which may be 32 bits, signed or unsigned
-/// (NFS, CephFS), so this tries both.
+/// Stores the verifier in the times. A file system clamps times to its range, which may be that of signed or of
+/// unsigned 32-bit numbers (NFS, CephFS). Therefore the function first stores each half of the verifier as a signed
+/// number. If the file then does not hold the verifier, the function stores each half as an unsigned number.
 int keep(int fd, const Verifier& verifier) noexcept {
   for (const bool is_signed : {true, false}) {
     Reader reader(verifier);
@@ -203,9 +204,9 @@ Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, 
 
 Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
                                        const CreateHow& how) const {
-  // Looks the name up before create_exclusive() makes an unnamed file, which fails if the caller lacks the right to do
-  // so. If the name exists, the result must be Status::exist even for such a caller: the request may be a repetition,
-  // which then succeeds with the existing file.
+  // Looks the name up before create_exclusive() makes an unnamed file. create_exclusive() fails if the caller lacks the
+  // right to make a file in the directory. If the name exists, the result must be Status::exist even for such a caller:
+  // the request may be a repetition, which then succeeds with the existing file.
   if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
   Status bad = check_times(how.attributes);
   if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;
@@ -296,8 +297,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
   auto made = create_new(caller, directory, name, how, unsettled);
   if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
   // An EXCLUSIVE request may be the repetition of a request during which the server crashed. The file then exists, but
-  // its name and verifier may not be on the disk yet. open_existing() stores the file in `unsettled`, and
-  // in_directory() writes both to the disk, unless the export is asynchronous.
+  // its name and verifier may not be on the disk yet. open_existing() stores the file in `unsettled`, so that
+  // in_directory() writes the name and the verifier to the disk, unless the export is asynchronous.
   return open_existing(caller, directory, name, how, unsettled);
 }
 

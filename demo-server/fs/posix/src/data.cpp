@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint64_t kLastOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
 constexpr int kMaxVector = 128;
 
-/// Describes `buffers`, without the first `skip` of their bytes, by elements of `out`. Stops when `out` is full.
-/// Returns the number of elements.
+/// Stores the addresses and sizes of `buffers` in `out`, except for the first `skip` bytes of `buffers`. Stops when
+/// `out` is full. Returns the number of elements stored.
 int vector_of(std::span<const BufferRef> buffers, std::size_t skip, std::span<iovec, kMaxVector> out) noexcept {
   int count = 0;
   for (const BufferRef& buffer : buffers) {

@@ -22,8 +22,8 @@ class DirectoryStream {
     std::uint64_t next = 0;  ///< position after the entry
   };
 
-  /// `directory`: an O_PATH descriptor. Position 0 is the start; Status::bad_cookie for a position that the file system
-  /// does not know.
+  /// Opens the directory to which the O_PATH descriptor `directory` refers. Reading begins at `position`, where 0 is
+  /// the start of the directory. Fails with Status::bad_cookie if the file system refuses the position.
   static StatusOr<std::unique_ptr<DirectoryStream>> open(int directory, std::uint64_t position);
 
   /// The entry at the position; at the end, an entry with an empty name.

@@ -27,7 +27,8 @@ std::uint64_t largest_file(int directory) {
     const off_t middle = good + (bad - good) / 2;
     (::lseek(file.get(), middle, SEEK_SET) == middle ? good : bad) = middle;
   }
-  // If lseek() accepts no offset, reports no limit: no limit is better than a wrong one.
+  // If lseek() has accepted no offset, the limit is unknown. This function then returns the largest value of off_t,
+  // because a client would refuse valid writes if the limit were too small.
   return good != 0 ? static_cast<std::uint64_t>(good) : kLargest;
 }
 

@@ -211,14 +211,14 @@ std::optional<AttributesResult> PosixFileSystem::attributes_at_once(const NodeKe
 }
 
 /// Looks up `name` in `directory` as the caller. `now` must be a time before the attributes in `directory` were read,
-/// because KnownRights::note() remembers a right only if every change since `now` shows in the ctime.
+/// as KnownRights::note() requires.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::look_up(const Caller& caller, const Node& directory,
                                                           std::string_view name, Time now) {
   if (const Status s = check_component(name); s != Status::ok) return s;
   if (is_dot_dot(name)) {
     const auto parent = open_parent(caller, directory);
     if (!parent) return parent.error();
-    // Without a name, the locator remembers no place. ".." in `directory` is not a place of the parent directory.
+    // Passes no name, so that the locator does not remember ".." in `directory` as a place of the parent directory.
     return found(directory, {}, parent->get());
   }
   auto fd = open_as_caller(caller, directory, name);
@@ -264,11 +264,14 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
   return result;
 }
 
-/// Looks `name` up without blocking; returns nothing if this is not possible. If an object is kept under the path of
-/// `name` and is_in_place(), the kernel has that path in its cache, so stat_at() does not block as long as `directory`
-/// is in place. `name` leads to that object if the inode numbers are equal; they differ if a mount hides the object.
-/// The answer is valid only if `directory` is in place. This follows if the object has only one name, and is checked if
-/// the object has several names.
+/// Looks `name` up without blocking. Returns nothing if this is not possible.
+///
+/// If an object is kept under the path of `name` and is in place, the kernel has that path in its cache. If `directory`
+/// is in place too, stat_at() therefore does not block. Equal inode and device numbers show that `name` leads to the
+/// kept object. The numbers differ if a mount hides the object.
+///
+/// The answer is valid only if `directory` is in place. If the object has only one name, equal numbers prove this. If
+/// it has several names, is_in_place() checks `directory`.
 std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(const KeptNode& directory,
                                                                               std::string_view name) {
   std::string path = path_below(directory, name);

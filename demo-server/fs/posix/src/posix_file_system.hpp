@@ -22,8 +22,9 @@ namespace rpcrdma::nfsd {
 class PosixFileSystem final : public FileSystem {
  public:
   PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat, const PosixOptions& options, Log log);
-  /// Completes the construction. Makes a locator with make_handle_locator() or, if `options` forbid this or it returns
-  /// null, with make_place_locator(). Then finds the key of the root.
+  /// Completes the construction. Makes a locator with make_handle_locator(). If `options` forbid that kind of locator,
+  /// or if make_handle_locator() returns null, makes a locator with make_place_locator(). Then finds the key of the
+  /// root.
   Status start(const PosixOptions& options);
 
   bool blocking() const noexcept override { return true; }
@@ -88,8 +89,8 @@ class PosixFileSystem final : public FileSystem {
     bool for_data = false;           ///< true: fsync() accepts `fd`; false: `fd` is O_PATH and must be reopened first
     std::optional<NodeStat> stat{};  ///< if it is known
   };
-  /// What flush() passes to WriteBack::sync() for a regular file. watch() sets `failures` to the number of failures so
-  /// far, so that sync() reports only later ones. For an object of another type, `file` is null.
+  /// What flush() passes to WriteBack::sync() for a regular file. watch() sets `failures` to WriteBack::failures(), so
+  /// that sync() reports only failures after that time. For an object of another type, `file` is null.
   struct Watched {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;

@@ -22,7 +22,8 @@ void PosixFileSystem::fill(DirectoryEntry& entry, const StatusOr<Found>& found) 
   entry.fileid = found->stat.attributes.fileid;
 }
 
-/// Adds the present attributes and key of an entry; omits them if the entry no longer exists or is a mount point.
+/// Looks up the object that `entry` names, and adds its attributes and its key to `entry`. Adds nothing if the object
+/// cannot be opened, for example because it no longer exists or is a mount point.
 void PosixFileSystem::fill_node(const Caller& caller, const NodeKey& key, const Node& directory,
                                 DirectoryEntry& entry) {
   if (is_dot(entry.name)) return fill(entry, Found{key, directory.stat});

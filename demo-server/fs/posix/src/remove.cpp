@@ -123,9 +123,9 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
   return Status::ok;
 }
 
-/// Returns the object `name` in `target` for settle() if it is a directory that has been moved to `target`, because its
-/// ".." has changed and must be written to the disk too. Returns no object if it is not a directory, or if the file
-/// system commits changes in order.
+/// To be called after an object has been moved to another directory, `target`, with the new name `name`. If the object
+/// is a directory, returns it for settle(), because its ".." has changed and must be written to the disk too. Returns
+/// no object if the moved one is not a directory, or if the file system commits changes in order.
 PosixFileSystem::Unsettled PosixFileSystem::moved_directory(const Node& target, std::string_view name) const {
   if (commits_in_order_) return {};
   act_as_server();

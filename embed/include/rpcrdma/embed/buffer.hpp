@@ -48,7 +48,8 @@ class RPCRDMA_EXPORT Buffer {
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
   /// The whole buffer as a list, for bulk_data::set_parts() and CallOptions::into(). The list is part of this object.
   std::span<const BufferRef> parts() const noexcept { return {&ref_, 1}; }
-  /// The whole buffer. Valid as long as this object.
+  /// A reference to the whole buffer. It is valid until the Buffer that owns the memory is reset, assigned to or
+  /// destroyed.
   BufferRef ref() const noexcept { return ref_; }
   /// `count` bytes from `offset` on; the caller checks the range.
   BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept { return ref_.slice(offset, count); }

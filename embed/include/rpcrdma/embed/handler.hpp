@@ -56,8 +56,9 @@ template <class H, class P>
 concept PlainHandler = std::invocable<H&, const typename P::Args&> ||
     std::invocable<H&, const typename P::Args&, Scratch&> ||
     (std::same_as<typename P::Args, rpc::Void>&& std::invocable<H&>);
-/// A handler of any form. The order of the operands matters for a generic lambda that takes a ServerCall<P>: as
-/// CallHandler holds, the compiler does not check PlainHandler. That check could fail to compile the lambda's body.
+/// A handler of any form. CallHandler is the first operand because of generic lambdas that take a ServerCall<P>. The
+/// compiler does not check PlainHandler if CallHandler holds. Such a check could make the compiler instantiate the body
+/// of the lambda with arguments for which the body does not compile.
 template <class H, class P>
 concept Handler = CallHandler<H, P> || PlainHandler<H, P>;
 
@@ -113,7 +114,8 @@ class Served {
       invoke(call);
       call.reply({});
     } else {
-      // On the loop's thread, reply() encodes the result before it returns.
+      // The result may point to the memory of scratch_, which is released below. This is the thread of the event loop,
+      // on which reply() encodes the result before it returns.
       call.reply(invoke(call));
     }
     if (scratch_) scratch_->release();

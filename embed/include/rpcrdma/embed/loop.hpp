@@ -20,7 +20,8 @@ class RPCRDMA_EXPORT Loop {
  public:
   explicit Loop(Polling polling = {}) : runner_(context_, polling) {}
   /// Joins the thread. If the thread holds the last reference to this object or to its owner (see start()), the
-  /// destructor runs on the thread itself when the thread ends. It then detaches the thread instead.
+  /// destructor runs on the thread itself when the thread ends. In this case the destructor detaches the thread and
+  /// does not join it.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -41,8 +42,8 @@ class RPCRDMA_EXPORT Loop {
   void join() noexcept;
   /// Runs `function` on the thread of the loop. If called on this thread, runs it at once. Before start() and after the
   /// end of the thread, runs `function` on the calling thread, but only one such function at a time. After stop(),
-  /// functions that still wait for the thread do not run, nor do functions that are passed before the thread has ended.
-  /// May be called on any thread.
+  /// functions that still wait for the thread do not run, nor do functions that are passed to run() before the thread
+  /// has ended. May be called on any thread.
   template <class Function>
   void run(Function function) {
     if (on_thread()) return function();
@@ -52,7 +53,7 @@ class RPCRDMA_EXPORT Loop {
   }
   /// True from start() until the end of join().
   bool running() const noexcept { return thread_.joinable(); }
-  /// How the thread has waited. May be called on any thread.
+  /// The counters of the thread's Runner: how the thread has waited for work. May be called on any thread.
   Runner::Counters waits() const noexcept { return runner_.counters(); }
   bool on_thread() const noexcept { return context_.get_executor().running_in_this_thread(); }
   /// Destroys the handlers that still wait, with the objects that they own. To be called after join().

@@ -10,8 +10,9 @@
 
 namespace rpcrdma {
 
-/// Memory that a result may point to, valid until the reply has been encoded. A handler receives a Scratch as its
-/// second parameter. The memory is reused from call to call; only memory beyond 1 KiB is allocated. Not synchronized.
+/// Memory to which the result of a handler may point. The memory is valid until the reply has been encoded, and is then
+/// reused for later calls. A handler receives a Scratch as its second parameter. The first 1 KiB is a member of this
+/// object, so only results that need more memory cause an allocation. Not synchronized.
 class Scratch {
  public:
   Scratch() = default;

@@ -23,10 +23,10 @@ class RPCRDMA_EXPORT Credential {
  public:
   /// AUTH_NONE.
   Credential() noexcept = default;
-  /// AUTH_SYS. Truncates the machine name and the list of gids to the limits of the protocol.
+  /// Returns an AUTH_SYS credential. Truncates the machine name and the list of gids to the limits of the protocol.
   static Credential sys(std::uint32_t uid, std::uint32_t gid, std::span<const std::uint32_t> gids = {},
                         std::string_view machine = {}, std::uint32_t stamp = 0) noexcept;
-  /// AUTH_SYS of this process: its effective ids, its groups, the host name.
+  /// Returns the AUTH_SYS credential of this process: its effective ids, its groups and the host name.
   static Credential of_process();
 
   AuthFlavor flavor = AuthFlavor::none;  ///< the fields below are used only if this is AuthFlavor::sys
@@ -34,9 +34,10 @@ class RPCRDMA_EXPORT Credential {
   std::uint32_t uid = 0;                 ///< effective user id
   std::uint32_t gid = 0;                 ///< effective group id
 
-  /// Supplementary groups. Valid while this object exists, until the next set_gids().
+  /// Returns the supplementary groups. The span is valid until the next set_gids() or the end of this object.
   std::span<const std::uint32_t> gids() const noexcept { return {gids_.data(), gid_count_}; }
-  /// The name of the caller's machine. Valid while this object exists, until the next set_machine().
+  /// Returns the name of the caller's machine. The view is valid until the next set_machine() or the end of this
+  /// object.
   std::string_view machine() const noexcept { return {machine_.data(), machine_length_}; }
   /// Copies at most kMaxGids groups and drops the rest.
   void set_gids(std::span<const std::uint32_t> gids) noexcept;

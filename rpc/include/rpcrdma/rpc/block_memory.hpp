@@ -29,8 +29,8 @@ class RPCRDMA_EXPORT BlockMemory final : public PayloadMemory {
   std::size_t used_ = 0;
 };
 
-/// Copies the message as it is sent over a byte stream: unreduced, with items and pads. The copy begins after
-/// `room_in_front` zero bytes.
+/// Returns `room_in_front` zero bytes and then a copy of the message in the form that a byte stream carries. In this
+/// form, no item is reduced: each item stands at its position, followed by its XDR pad.
 RPCRDMA_EXPORT std::vector<std::byte> flatten(const Payload& message, std::size_t room_in_front = 0);
 
 }  // namespace rpcrdma::rpc

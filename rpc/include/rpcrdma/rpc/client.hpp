@@ -80,8 +80,8 @@ class RPCRDMA_EXPORT Client {
   void when_idle(UniqueFunction<void()> handler) { core_->when_idle(std::move(handler)); }
   /// The requester given to the constructor.
   transport::Requester& requester() noexcept { return core_->requester(); }
-  /// The procedures that have been called so far, and their statistics, which are valid as long as this object. To
-  /// be called on the client's thread.
+  /// Returns the procedures that have been called so far, and their statistics. The statistics stay valid as long as
+  /// this object exists. Call this function on the client's thread.
   std::vector<ProcedureReport> procedures() const { return core_->procedures(); }
   /// The credential of calls whose CallOptions have no credential.
   const Credential& credential() const noexcept { return options_.credential; }

@@ -95,8 +95,8 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
   void cancel(ClientCall& call) noexcept;
   bool any_thread() const noexcept { return context_owner_ != nullptr; }
 
-  /// Cancels the RPC call that `call` carries when canceller() is called. Has no effect once that RPC call has
-  /// completed, even if `call` carries another RPC call by then.
+  /// A function object that cancels one RPC call: the one that `call` carried when canceller() returned this object. It
+  /// has no effect once that RPC call has completed, even if `call` carries another RPC call by then.
   struct Canceller {
     std::weak_ptr<ClientCore> core;
     ClientCall* call;

@@ -16,8 +16,8 @@ class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
  public:
   /// Copies `from`, and returns the copy, which belongs to this object. Null if memory is exhausted.
   const Payload* keep(const Payload& from) override;
-  /// Passes the memory of the copy to the caller. Returns null if keep() has made no copy, as no decoded value then
-  /// refers to the message.
+  /// Passes the memory of the copy to the caller. Returns null if keep() has made no copy. In this case, no decoded
+  /// value refers to the message.
   std::unique_ptr<std::byte[]> release() noexcept { return std::move(memory_); }
 
  private:
@@ -46,7 +46,7 @@ class Decoded {
   }
   ~Decoded() { reset(); }
 
-  /// The value. Valid as long as this object holds it.
+  /// The value, which is a member of this object. The reference is valid until this object is destroyed.
   const T& operator*() const noexcept { return value_; }
   /// The address of the value.
   const T* operator->() const noexcept { return &value_; }

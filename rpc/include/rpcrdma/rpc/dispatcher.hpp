@@ -66,9 +66,9 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   /// Serves P with `handler`: void(ServerCall<P>) or asio::awaitable<void>(ServerCall<P>). The handler runs on the
-  /// event loop's thread and must not block. The first procedure of a program's version also adds its NULL procedure,
-  /// which needs no credential. A later registration of the same procedure replaces an earlier one, whose calls must be
-  /// over.
+  /// event loop's thread and must not block. The first registration for a version of a program also adds the NULL
+  /// procedure of this version, which needs no credential. A later registration of the same procedure replaces an
+  /// earlier one, whose calls must be over.
   template <Procedure P, class Handler>
   void on(Handler handler, AuthRequirement auth = P::kInfo.auth);
 
@@ -76,9 +76,10 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
 
   /// Totals since the start.
   struct Counters {
-    std::uint64_t calls = 0;      ///< calls received
-    std::uint64_t rejected = 0;   ///< calls answered without running a handler; duplicates are not counted
-    std::uint64_t discarded = 0;  ///< messages that have no XID or are not calls; the transport answers them
+    std::uint64_t calls = 0;     ///< calls received
+    std::uint64_t rejected = 0;  ///< calls answered without running a handler; duplicates are not counted
+    /// Messages that have no XID or are not calls. Over RDMA they are answered by an RDMA_ERROR, over TCP not at all.
+    std::uint64_t discarded = 0;
     // Rejected calls by reason (RFC 5531 section 9):
     std::uint64_t rpc_mismatch = 0;           ///< the RPC version is not 2
     std::uint64_t bad_auth = 0;               ///< the credential or the verifier is refused

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The duplicate request cache. If a client sends a non-idempotent call again after the loss of its connection, the
-// server does not run the call again, but answers it with the first reply, as long as the cache holds this reply.
+// The duplicate request cache. A client may send a non-idempotent call again after the loss of its connection. If the
+// cache still holds the reply to the first transmission, the server does not run the call again, but sends this reply.
 #include <boost/asio/ip/address.hpp>
 #include <chrono>
 #include <cstddef>
@@ -31,10 +31,11 @@ struct DuplicateKey {
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
 
-/// A checksum of the message after its XID, credential and verifier included. It includes the lengths of the
-/// DDP-eligible arguments, but not their data, the ranges `eligible`: the data may be in Read chunks that have not been
-/// pulled yet. Thus the checksum stays the same if the client reduces an argument only in one of two transmissions, for
-/// example because the new connection has another inline threshold.
+/// Returns a checksum of the bytes that follow the XID in the call message. The credential and the verifier are among
+/// these bytes. The lengths of the DDP-eligible arguments are included, but not their data, which `eligible` locates,
+/// because the data may be in Read chunks that have not been pulled yet. Thus the checksum stays the same if the client
+/// reduces an argument only in one of two transmissions, for example because the new connection has another inline
+/// threshold.
 RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call, std::span<const xdr::EligibleRange> eligible) noexcept;
 
 /// A repeated call that has arrived while the first call with its key is in progress. It waits until the first call

@@ -5,8 +5,8 @@
 
 namespace rpcrdma::rpc {
 
-/// Why an RPC failed above the transport (RFC 5531 section 9). The condition is `retry` for system_err and no_rpcbind,
-/// `bug` for garbage_args, bad_reduction and unencodable, and `give_up` for all others.
+/// Why an RPC failed above the transport (RFC 5531 section 9). Each error has a Condition: `retry` for system_err and
+/// no_rpcbind, `bug` for garbage_args, bad_reduction and unencodable, and `give_up` for all others.
 enum class RpcError {
   program_unavailable = 1,  ///< PROG_UNAVAIL
   program_mismatch,         ///< PROG_MISMATCH: the server serves other versions

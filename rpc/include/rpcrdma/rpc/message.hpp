@@ -69,7 +69,7 @@ struct ReplyHeader {
 
 /// Encodes `header`. The verifier of an accepted reply is AUTH_NONE; a rejected one has none.
 RPCRDMA_EXPORT void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
-/// Decodes a reply header; false if there is none. Skips verifiers of any flavor.
+/// Decodes a reply header. Returns false if `in` does not contain a valid one. Skips verifiers of any flavor.
 RPCRDMA_EXPORT bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;
 /// The error that a reply header stands for; success for an accepted, successful call.
 RPCRDMA_EXPORT error_code outcome(const ReplyHeader& header) noexcept;

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kVersion = NFS3_VERSION;
 inline constexpr std::uint32_t kMaxPath = 4096;
 
 namespace detail {
-inline constexpr std::uint32_t kPostOp = 88;  // post_op_attr with attributes
+inline constexpr std::uint32_t kPostOp = 88;  // size in bytes of a post_op_attr with attributes
 
 constexpr std::uint32_t add(std::uint32_t a, std::uint32_t b) noexcept {
   return b > UINT32_MAX - 3 - a ? UINT32_MAX - 3 : a + b;
@@ -43,9 +43,10 @@ inline ReplyBound readdirplus(const READDIRPLUS3args& args) noexcept {
 }
 }  // namespace detail
 
-// The arguments are: name, number, name in the .x file, eligible arguments, eligible results, idempotent, credential,
-// bound. WRITE is idempotent: a repeated WRITE writes the same bytes at the same offset. SETATTR and CREATE count as
-// not idempotent because some of their forms are not: SETATTR with a guard, CREATE in the mode GUARDED.
+// The macro takes the name and the number of the procedure, its name in the .x file, how many of its arguments and how
+// many of its results are DDP-eligible, whether it is idempotent, the credential that it needs, and its reply bound.
+// WRITE is idempotent: a repeated WRITE writes the same bytes at the same offset. SETATTR and CREATE count as not
+// idempotent because some of their forms are not: SETATTR with a guard, CREATE in the mode GUARDED.
 #define RPCRDMA_NFS3(NAME, NUMBER, UPPER, IN, OUT, IDEMPOTENT, AUTH, BOUND)                                 \
   RPCRDMA_PROCEDURE(NAME, (kProgram, kVersion, NUMBER, #UPPER, IN, OUT, IDEMPOTENT, AuthRequirement::AUTH), \
                     UPPER##3args, xdr_##UPPER##3args, UPPER##3res, xdr_##UPPER##3res, BOUND)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Describes a remote procedure: numbers, types, XDR routines, and its Upper-Layer Binding (RFC 8166 section 6): the
-// items that may be reduced, and the largest reply.
+// Describes a remote procedure: its numbers, its types, its XDR routines, and its Upper-Layer Binding (RFC 8166
+// section 6). The binding states which items may be reduced, and how large the reply can be.
 #include <rpc/rpc.h>
 
 #include <array>
@@ -37,8 +37,8 @@ struct ReplyBound {
   std::array<std::uint32_t, kMaxEligibleResults> bulk{};
 };
 
-/// Converts a size to 32 bits. Returns the size of the largest possible message if `size` is greater. For max_reply()
-/// of generated procedures, which computes sizes in 64 bits.
+/// Converts a size to 32 bits. Returns the size of the largest possible message if `size` is greater. The max_reply()
+/// functions of generated procedures use it, because they compute sizes in 64 bits.
 constexpr std::uint32_t saturated(std::uint64_t size) noexcept {
   return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
 }

@@ -27,7 +27,8 @@ struct ReverseOptions {
   std::uint32_t max_calls = 1024;
 };
 
-/// The reverse calls of one io_context. A handle may outlive the io_context.
+/// The reverse calls of one io_context. Each ReverseCalls shares the ownership of its registry, because a
+/// ReverseClient may outlive the io_context.
 struct ReverseRegistry {
   std::mutex mutex;
   bool over = false;  // true once the destruction of the io_context has begun

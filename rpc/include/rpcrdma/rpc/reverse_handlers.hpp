@@ -47,7 +47,7 @@ struct ReverseHandlersOptions {
 /// Repetition. A reverse call ends when its connection is lost. It is not sent again on the next connection.
 class RPCRDMA_EXPORT ReverseHandlers {
  public:
-  /// Called on the thread of `client`, before its first call.
+  /// Construct this object on the thread of `client`, before `client` makes its first call.
   explicit ReverseHandlers(transport::Client& client, ReverseHandlersOptions options = {});
   ~ReverseHandlers();
   ReverseHandlers(const ReverseHandlers&) = delete;

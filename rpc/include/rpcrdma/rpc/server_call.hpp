@@ -74,9 +74,10 @@ class ServerCall {
   /// The size in bytes of each Write chunk that the client offers. May be called on any thread.
   std::span<const std::uint32_t> write_chunks() const noexcept { return state_->call().write_chunks(); }
 
-  /// A handle for calls to this client, which stays valid after this call. The caller asserts that the client has
-  /// announced that it accepts calls. Over TCP the handle is dead: its calls fail with
-  /// TransportError::reverse_disabled. Called on the thread of context().
+  /// Returns a handle for reverse calls to the client that made this call. The handle stays valid after this call has
+  /// been answered. Use this function only if the client has announced that it accepts reverse calls. If this call came
+  /// over TCP, reverse calls through the handle fail with TransportError::reverse_disabled. Called on the thread of
+  /// context().
   ReverseClient reverse_client(ReverseOptions options = {}) const {
     return ReverseClient(state_->call(), std::move(options));
   }

@@ -78,8 +78,8 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   virtual void free_args() noexcept = 0;
   virtual bool encode_result(xdr::Encoder& out) noexcept = 0;
   virtual void give_back() noexcept = 0;
-  /// Returns the status of the RPC program in the result, such as an nfsstat3. Returns 0 if the result has no status
-  /// member; see status_of().
+  /// Returns the status member of the result, such as an nfsstat3. Returns 0 if the result has no such member; see
+  /// status_of().
   virtual std::uint32_t result_status() const noexcept = 0;
 
  private:

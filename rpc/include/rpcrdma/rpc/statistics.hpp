@@ -24,7 +24,8 @@ struct ProcedureStatistics : transport::CallStatistics {
   /// Client: the number of calls that ended without a result.
   std::uint64_t errors = 0;
   Histogram reply_size;  ///< bytes of reply messages, including the bytes in chunks
-  /// The first statuses that occurred. The list has a fixed length, which a peer cannot extend.
+  /// The counts of the statuses that occurred first. The length of the list is fixed, so that a peer that causes many
+  /// different statuses cannot make the list grow.
   std::array<Failure, 16> failures{};
   std::uint64_t other_failures = 0;  ///< results with statuses for which `failures` has no entry left
 

@@ -17,14 +17,14 @@ namespace rpcrdma::rpc {
 
 /// Limits of one connection.
 struct TcpRequesterOptions {
-  std::uint32_t max_record = (1u << 20) + 65536;  ///< the most bytes of a reply; no RFC sets this limit
+  std::uint32_t max_record = (1u << 20) + 65536;  ///< the maximum size of a reply in bytes; no RFC sets this limit
 };
 
-/// A requester with one connection, which the first call opens, and any number of calls in flight. Nothing is reduced:
-/// results are in the message. When the connection is lost, its calls fail with TransportError::connection_lost; when
-/// it cannot be made, they fail with the error of the socket. The next call connects again. Used on the thread of
-/// `context`, which must outlive the requester. The destructor completes the calls with BaseError::cancelled before it
-/// returns.
+/// A requester with one connection and any number of calls in flight. The first call opens the connection. RPC over TCP
+/// has no chunks, so no result is reduced: each reply message contains all results of its call. If the connection is
+/// lost, its calls fail with TransportError::connection_lost. If the connection cannot be opened, they fail with the
+/// error of the socket. The next call opens a new connection. Used on the thread of `context`, which must outlive the
+/// requester. The destructor completes the calls with BaseError::cancelled before it returns.
 class RPCRDMA_EXPORT TcpRequester : public transport::Requester {
  public:
   /// A requester that is not connected yet.

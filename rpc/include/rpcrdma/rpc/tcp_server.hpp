@@ -19,7 +19,7 @@ namespace rpcrdma::rpc {
 
 /// Options of a server. No RFC sets these limits.
 struct TcpServerOptions {
-  std::uint32_t max_record = (1u << 20) + 65536;  ///< the most bytes of a call; a longer call ends its connection
+  std::uint32_t max_record = (1u << 20) + 65536;  ///< maximum bytes of one call; a longer call ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< the limit for one peer address, over all its ports
   std::uint32_t max_calls = 16;  ///< calls served at a time per connection; further calls wait in the socket
@@ -31,9 +31,9 @@ struct TcpServerOptions {
   /// them between peer addresses and between the connections of each address; calls wait for their share. Requests for
   /// up to 4096 bytes are not counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// The maximum number of bytes of calls (records) that all connections of one worker may hold at once, shared in the
-  /// same way; at least max_record. A record of more than 4096 bytes is read completely only when the budget has room
-  /// for it; shorter records are not counted.
+  /// The maximum number of bytes of calls (records) that all connections of one worker may hold at once. A Budget
+  /// shares them in the same way. A value below max_record counts as max_record. A record of more than 4096 bytes is
+  /// read completely only when the budget has room for it; shorter records are not counted.
   std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for this time, while none of its calls is being served, is closed.
   std::chrono::seconds idle_timeout{360};

@@ -70,7 +70,7 @@ TEST(HeaderV2, Fields) {
   EXPECT_EQ(header.chunks.reply_chunk()[0], (Segment{0x4444, 8192, 0x9000}));
 }
 
-// [v2-4.2.2-b] an error is a reply
+// [v2-4.2.2-b] the direction of an error message is `reply`
 TEST(HeaderV2, Errors) {
   Header header;
   ASSERT_TRUE(decode(vector_of("err_vers"), header, kTwo));
@@ -120,7 +120,7 @@ TEST(HeaderV2, Answers) {
     EXPECT_EQ(answered_with(e), Answer::err_chunk);
 }
 
-// [v2-3.1-a] [xchar-4-a] an unsupported option is answered with its XID
+// [v2-3.1-a] [xchar-4-a] the answer to a message with an unsupported option has the XID of this message
 TEST(HeaderV2, UnsupportedOption) {
   EXPECT_EQ(answered_with(WireError::unsupported_option), Answer::err_option);
   Header header;

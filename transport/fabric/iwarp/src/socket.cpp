@@ -13,8 +13,9 @@ namespace rpcrdma::fabric::iwarp {
 
 namespace {
 
-/// [5044-7.1.2-m] Makes TCP detect that the peer's host is down, even while data is unacknowledged: after about twice
-/// `after`, but not before `after` plus 6 s.
+/// [5044-7.1.2-m] Makes TCP detect that the peer's host is down, even while data is unacknowledged. The detection takes
+/// about twice the time `after`, but at least 6 s more than `after`. The function clamps `after` to the range
+/// from 1 s to 10,000 s.
 void keep_alive(int socket, std::chrono::seconds after) noexcept {
   const int on = 1;
   const int probes = 6;

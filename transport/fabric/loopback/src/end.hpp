@@ -33,7 +33,7 @@ class End : public std::enable_shared_from_this<End> {
   std::uint64_t read_waits() const noexcept { return read_waits_; }
   void unbind(WindowState& window) noexcept;
 
-  // Connecting and ending (end_connect.cpp; die(): end_complete.cpp).
+  // Connecting and ending (end_connect.cpp, except die(), which is in end_complete.cpp).
   void enlist() { number_ = core_->enlist(shared_from_this()); }
   void start_connecting(const Endpoint& peer);
   void start_accepting();

@@ -70,7 +70,7 @@ bool BlockingCalls::begin(const std::shared_ptr<Job>& job) {
 
 void BlockingCalls::work(Job& job) {
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
-  // If the call is cancelled, the thread unwinds, and the destructor runs as well.
+  // The destructor of Rest also runs if the call is cancelled, because the cancelled thread unwinds its stack.
   struct Rest {
     BlockingCalls& calls;
     Job& job;

@@ -53,7 +53,8 @@ class BlockingCall {
       : calls_(calls), job_(std::move(job)) {}
 
   /// Cancels the call, unless done() has run. done() does not run after end() has returned. last() runs once, after the
-  /// call has ended: as by BlockingCalls::run() if done() has run, otherwise in the thread of the call.
+  /// call has ended. If done() has run, end() passes last() to BlockingCalls::run(). Otherwise last() runs in the
+  /// thread of the call.
   ///
   /// The cancellation unwinds the thread from the cancellation point in which the call blocks (pthreads(7)). Therefore
   /// no function on the stack of the call may be noexcept.

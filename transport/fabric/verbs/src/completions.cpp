@@ -62,11 +62,12 @@ void VerbsQueuePair::poll() {
   deliver();
 }
 
-/// Whether completions are to be collected: not before on_established, and not once finish() has been posted.
+/// Returns whether completions are to be collected now. They are collected after on_established, until finish() has
+/// been posted or the connection has ended.
 bool VerbsQueuePair::collects() const noexcept { return is_connected(state_) && !ending_; }
 
 /// Collects completions and runs their callbacks. Returns false if completions are not to be collected at present, or
-/// if a further poll() is scheduled, which continues.
+/// if a further poll() has been scheduled, which will collect the rest.
 bool VerbsQueuePair::deliver() {
   if (!collects()) return false;
   collect();

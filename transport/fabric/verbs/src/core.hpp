@@ -55,8 +55,8 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
 
   void leave_device() noexcept;
 
-  // The device, or null after leave_device(). OpenDevice::enter() has added this fabric to its list of users, in which
-  // `user_` is the element of this fabric.
+  // The device, or null after leave_device(). OpenDevice::enter() has added this fabric to the list of the users of the
+  // device. `user_` is the element of this fabric in that list.
   std::shared_ptr<OpenDevice> use_;
   OpenDevice::Users::iterator user_;
   std::vector<VerbsQueuePair*> queue_pairs_;

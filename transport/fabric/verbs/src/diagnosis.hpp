@@ -6,8 +6,8 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// The reason why `id` could not be bound to a device; `id` is null if no id could be created. FabricError::no_device
-/// if the kernel has no device at the address, device_closed or no_driver if the device cannot be opened.
+/// Returns the reason why `id` could not be bound to a device: FabricError::no_device if the kernel has no device at
+/// the address, and device_closed or no_driver if the device cannot be opened. `id` is null if no id could be created.
 error_code why_no_device(rdma_cm_id* id) noexcept;
 
 }  // namespace rpcrdma::fabric::verbs

@@ -97,8 +97,8 @@ void VerbsFabric::reject(std::unique_ptr<ConnectionRequest> request, Octets priv
 
 namespace {
 
-// Returns whether this process can use the kernel's RDMA connection manager. To be checked before the first call of
-// librdmacm, because librdmacm writes to standard error if the kernel has no RDMA.
+// Returns whether this process can use the kernel's RDMA connection manager. To be checked before any function of
+// librdmacm is called, because librdmacm writes to standard error if the kernel has no RDMA.
 bool kernel_has_rdma() noexcept { return ::access("/dev/infiniband/rdma_cm", R_OK | W_OK) == 0; }
 
 Result<std::unique_ptr<verbs::VerbsFabric>> open_with(boost::asio::io_context& context, Result<verbs::CmId> id,

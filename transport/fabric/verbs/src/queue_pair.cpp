@@ -100,7 +100,8 @@ error_code VerbsQueuePair::create() {
                     .max_send_sge = core_->device->limits().max_gather,
                     .max_recv_sge = 1,
                     .max_inline_data = 0};
-  // The most inline data of a device depends on the other attributes, and cannot be queried.
+  // The maximum size of inline data depends on the device and on the other attributes, and cannot be queried. Therefore
+  // smaller sizes are tried until the device accepts one.
   for (const std::uint32_t most : {core_->options.max_inline, std::min(core_->options.max_inline, kLittleInline), 0u}) {
     attributes.cap.max_inline_data = most;
     if (rdma_create_qp(id_.get(), core_->device->domain(), &attributes) != 0) continue;

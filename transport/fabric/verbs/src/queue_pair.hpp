@@ -15,8 +15,8 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A reliable connection on rdma_cm: its device objects and its state (queue_pair_state.hpp). SendSide and ReceiveSide
-/// hold the outstanding work, WindowTable the windows. The dispatcher runs the callbacks, and PeerWatch decides when to
-/// probe the peer. The methods are spread over files by event: queue_pair.cpp (making, posting, quiescing),
+/// hold the outstanding work, and WindowTable holds the windows. The dispatcher runs the callbacks. PeerWatch decides
+/// when to probe the peer. The methods are spread over files by event: queue_pair.cpp (making, posting, quiescing),
 /// establish.cpp (connecting, accepting), completions.cpp (polling), ending.cpp (every other way to end).
 class VerbsQueuePair final : public QueuePair,
                              private CmHandler,

@@ -78,8 +78,8 @@ constexpr std::optional<QueuePairState> next_state(QueuePairState state, QueuePa
 constexpr bool is_connected(QueuePairState state) noexcept {
   return state >= QueuePairState::established && state < QueuePairState::ended;
 }
-/// Whether submit() passes posted work to the device. In the later states it does not: the end of the connection
-/// completes this work with FabricError::flushed.
+/// Returns whether submit() passes posted work to the device. In the states after `draining`, it does not. The end of
+/// the connection then completes this work with FabricError::flushed.
 constexpr bool takes_work(QueuePairState state) noexcept { return state <= QueuePairState::draining; }
 
 }  // namespace rpcrdma::fabric::verbs

@@ -81,7 +81,8 @@ class SendSide {
   void set_sink(Registration sink) noexcept;
   /// To be called after the append of an RDMA Read. Counts it in read_waits() if `depth` Reads are already in progress.
   void note_read(std::uint32_t depth) noexcept;
-  /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
+  /// To be called after the append of a bind. Makes the last request of the chain signal its completion, because this
+  /// completion tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
   /// Appends an operation that needs no work request. It completes in order of posting. Do not call it when full().
   void append_software(WorkContext* context, std::uint32_t window);

@@ -30,9 +30,9 @@ class VerbsWindow final : public Window {
   /// For a window that uses a memory window of the device: fills in the members of `request` that describe the bind.
   /// The bind gives the window a handle that differs from the previous handle.
   error_code prepare_bind(BufferRef memory, Access access, ibv_send_wr& request);
-  /// Without memory windows: registers the memory, which exposes it at once.
+  /// For a window that uses no memory window of the device: registers the memory, which exposes it at once.
   error_code expose(BufferRef memory, Access access);
-  /// Without memory windows: deregisters the memory, which ends the exposure.
+  /// For a window that uses no memory window of the device: deregisters the memory, which ends the exposure.
   void conceal() noexcept { registration_.reset(); }
 
   void set_invalidating() noexcept { state_ = State::invalidating; }

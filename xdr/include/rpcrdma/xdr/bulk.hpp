@@ -47,7 +47,7 @@ struct bulk_data {
   std::uint32_t item;               ///< if kind is item
   bool owned;                       ///< `octets` is a copy, freed by xdr_free()
 
-  /// Sends unregistered memory, which must stay valid until the message has been encoded.
+  /// Makes this object refer to the unregistered memory `from`, which must stay valid until the message is encoded.
   void set_octets(std::span<const std::byte> from) noexcept {
     *this = {};
     length = static_cast<std::uint32_t>(from.size());
@@ -55,8 +55,9 @@ struct bulk_data {
   }
   /// As set_octets(), with the characters of a text.
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
-  /// Sends the bytes of all buffers in `from`, one after the other. The buffers are registered memory. If the item is
-  /// reduced, the bytes are not copied. The array `from` must stay valid as long as the memory of the buffers.
+  /// Makes this object refer to the bytes of all buffers in `from`, one after the other. The buffers are registered
+  /// memory. If this data is reduced, it is not copied. The array `from` must stay valid for the same time as the
+  /// memory of the buffers.
   void set_parts(std::span<const rpcrdma::BufferRef> from) noexcept {
     *this = {};
     kind = bulk_kind::parts;

@@ -14,7 +14,8 @@
 
 namespace rpcrdma::xdr {
 
-/// Ensures room for one more item: doubles the room when `count` is a power of two; false if memory is exhausted.
+/// Ensures that the array `items`, which has `count` items, has room for one more item. If `count` is 0 or a power of
+/// two, the array is full, and the function enlarges it. Returns false if memory is exhausted.
 template <class T>
 bool grow_chain(std::uint32_t count, T*& items) noexcept {
   if ((count & (count - 1)) != 0) return true;

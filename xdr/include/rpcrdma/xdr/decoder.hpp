@@ -18,7 +18,8 @@ namespace rpcrdma::xdr {
 /// Copies a message, so that values decoded in place outlive it.
 class RPCRDMA_EXPORT MessageKeeper {
  public:
-  /// A copy of the message `from` that stays valid as long as the decoded values. Null if memory is exhausted.
+  /// Returns a copy of the message `from`, or null if memory is exhausted. The copy must stay valid while the decoded
+  /// values are used.
   virtual const Payload* keep(const Payload& from) = 0;
 
  protected:
@@ -31,9 +32,10 @@ class Source {
   /// Appends the next bytes of the message to its pieces, or lengthens the last piece. Returns false if the message has
   /// no more bytes, or if they cannot be obtained.
   virtual bool more() = 0;
-  /// Requests to.size() bytes of the message, from `position` on. Returns the number of these bytes, counted from the
-  /// first, that the caller must copy from the pieces of the message, which more() extends. The source transfers the
-  /// other bytes directly to the end of `to`. If there are any, the caller must then call arrived().
+  /// Requests the next to.size() bytes of the message, which begin at `position`. Returns a number N. The caller must
+  /// copy the first N of these bytes from the pieces of the message, which more() extends. The source transfers the
+  /// other bytes directly to the end of `to`. If N is less than to.size(), the caller must call arrived() after it has
+  /// copied.
   virtual std::uint32_t place(std::uint32_t position, MutableOctets to) = 0;
   /// Waits for the direct transfer that place() started; false if it fails. Afterwards the source no longer uses `to`.
   virtual bool arrived() = 0;
@@ -102,8 +104,8 @@ class RPCRDMA_EXPORT Decoder {
   bool set_position(std::uint32_t to) noexcept;
   /// Decodes an opaque<> or string<> of at most `max_length` bytes: in place, or as a copy if it spans pieces.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
-  /// Skips the next `count` bytes and returns their address. Returns null and skips nothing unless `count` is a
-  /// positive multiple of 4 and the bytes are in one piece of memory, aligned to 4 bytes.
+  /// Skips the next `count` bytes and returns their address if `count` is a positive multiple of 4 and the bytes are in
+  /// one piece of memory, aligned to 4 bytes. Otherwise returns null and skips nothing.
   std::int32_t* in_place(std::uint32_t count) noexcept;
   /// Decodes a DDP-eligible opaque<>; see bulk_data.
   bool bulk(bulk_data& out) noexcept;
@@ -120,8 +122,9 @@ class RPCRDMA_EXPORT Decoder {
     if (!routine(&xdr_, &value)) fail();
     return ok();
   }
-  /// To be called after the last value has been decoded. Fails with bad_item and returns false if a chunk that is not
-  /// empty has matched no DDP-eligible value. [8166-6.1-b] [8166-6.1-c] Only eligible values may be reduced.
+  /// To be called after the last value has been decoded. Fails with bad_item and returns false if a chunk that contains
+  /// data belongs to no DDP-eligible value that has been decoded. [8166-6.1-b] [8166-6.1-c] Only eligible values may be
+  /// reduced.
   bool finish() noexcept;
 
  private:

@@ -16,7 +16,8 @@ namespace rpcrdma::xdr {
 /// registered memory, the item cannot be sent in a chunk of its own.
 class RPCRDMA_EXPORT Staging {
  public:
-  /// Returns exactly `size` bytes, valid as long as the message; a BufferRef of size 0 if there is no memory.
+  /// Returns exactly `size` bytes, which stay valid as long as the message does. Returns a BufferRef of size 0 if there
+  /// is no memory.
   virtual BufferRef stage(std::uint32_t size) = 0;
 
  protected:
@@ -36,7 +37,8 @@ class Borrowing {
   ~Borrowing() = default;
 };
 
-/// Writes XDR. Failure is sticky. Not movable: the stream for XDR routines holds its address. Used on one thread.
+/// Writes XDR. After a failure, ok() stays false. Not movable, because the stream for XDR routines holds the address of
+/// the Encoder. Used on one thread.
 class RPCRDMA_EXPORT Encoder {
  public:
   /// Writes to `out`, which the caller has started. `staging` provides registered memory for DDP-eligible opaques that
@@ -68,8 +70,9 @@ class RPCRDMA_EXPORT Encoder {
   /// Returns false if `to` is beyond the end of the message, or if the bytes at `to` have been sent. Bytes added by
   /// reference cannot be replaced.
   bool set_position(std::uint32_t to) noexcept;
-  /// The next `count` bytes of the message, for the caller to write. Null unless `count` is a multiple of 4, the
-  /// bytes are in one piece of memory, aligned to 4 bytes, and no bytes are being replaced.
+  /// Returns room for the next `count` bytes of the message, which the caller must write. Returns null if `count` is 0
+  /// or not a multiple of 4, if the current memory does not have this room at an address that is a multiple of 4, if
+  /// bytes are being replaced, or if the encoder has failed.
   std::int32_t* room_for(std::uint32_t count) noexcept;
   /// Writes an opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;

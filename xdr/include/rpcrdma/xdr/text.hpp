@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// text_data: a string<> or opaque<> that is not DDP-eligible. It references its bytes instead of containing them: no
-// terminating zero, and no allocation of a length that a peer claims.
+// text_data: a string<> or opaque<> that is not DDP-eligible. It refers to its bytes instead of containing them, so the
+// bytes need no terminating zero. Decoding fails without an allocation if a peer claims a length that exceeds the rest
+// of the message.
 #include <rpc/rpc.h>
 
 #include <cstdint>
@@ -27,20 +28,22 @@ struct text_data {
   /// Refers to `from`: see set().
   text_data(const std::string& from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
 
-  /// Refers to `from`, whose characters must stay valid and unchanged until the message has been encoded: a call until
-  /// the function that makes the call returns, a reply until the handler `release` of ServerCall::reply() has run.
+  /// Refers to `from`, whose characters must stay valid and unchanged until the message has been encoded. A call has
+  /// been encoded when the function that makes the call returns. For a reply, the characters must stay valid until the
+  /// handler `release` of ServerCall::reply() has run.
   void set(std::string_view from) noexcept {
     owned = false;
     length = static_cast<std::uint32_t>(from.size());
     data = from.data();
   }
-  /// The text. Decoded text is valid as long as the message that it was decoded from. Text that was set is valid as
-  /// long as the characters that were passed to set().
+  /// Returns the text. Text that has been decoded is valid while the message from which it was decoded exists. Text
+  /// that was passed to set() is valid while its characters exist.
   std::string_view view() const noexcept { return {data, length}; }
 };
 static_assert(std::is_trivial_v<text_data>);
 
 /// Encodes to an xdr::Encoder, decodes from an xdr::Decoder, and frees in xdr_free(); fails on any other stream.
 extern "C" RPCRDMA_EXPORT bool_t xdr_text_data(XDR* xdrs, text_data* text);
-/// As xdr_text_data(), with an upper bound on the length, in both directions.
+/// Does the same as xdr_text_data(), but fails if the text is longer than `max_length` bytes. The limit applies to
+/// encoding and to decoding.
 extern "C" RPCRDMA_EXPORT bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);

@@ -3,10 +3,10 @@
 // An NFSv3 client (RFC 1813) over RPC-over-RDMA: asynchronous operations for all procedures except ACCESS, MKNOD and
 // PATHCONF.
 //
-// Every operation is a Task: awaited in a coroutine, or started by nfs::start() with any completion token. When the
-// connection is lost, calls without a reply are retransmitted with the same XID until the timeout. Calls answered with
-// NFS3ERR_JUKEBOX are retried.
-// Errors: nfs::Status from the server, nfs::ClientError, and those of the RPC layer and the transport.
+// Every operation is a Task. It can be awaited in a coroutine, or be started by nfs::start() with any completion token.
+// When the connection is lost, the client retransmits the calls without a reply, with the same XID, until the timeout.
+// The client repeats a call that the server answers with NFS3ERR_JUKEBOX.
+// Errors: nfs::Status from the server, nfs::ClientError, and the errors of the RPC layer and of the transport.
 //
 // Threads: everything here belongs to the thread of the io_context, which must outlive the Client. A Client must
 // outlive its operations.
@@ -34,8 +34,9 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60000};  ///< of each call, including its retries and reconnecting
   /// How long connect() and connect_over() try a server that cannot be reached; never longer than `timeout`.
   std::chrono::milliseconds first_connect{10000};
-  /// The ids in the AUTH_SYS credential, which then has no supplementary groups. If neither id is set, the credential
-  /// has the effective ids and the groups of the process. If only one id is set, connecting fails with EINVAL.
+  /// The user id and the group id in the AUTH_SYS credential. If both are set, the credential has no supplementary
+  /// groups. If neither is set, the credential has the effective ids and the groups of the process. If only one is set,
+  /// connecting fails with EINVAL.
   std::optional<std::uint32_t> uid, gid;
   std::optional<std::uint16_t> mount_port;             ///< calls MOUNT over TCP at this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of memory that pool() may register
@@ -54,8 +55,9 @@ class Client {
   /// Connects to one address over a fabric that the caller has opened; options.fabric is ignored.
   static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                     ClientOptions options);
-  /// Ends the connections without an orderly close. In a handler of the io_context, they end after this handler, so a
-  /// client may be destroyed in a completion of its own operations. Elsewhere, they end at once.
+  /// Ends the connections without an orderly close. If the destructor runs in a handler of the io_context, the
+  /// connections end only after this handler, so a completion of an operation may destroy the client. Otherwise the
+  /// connections end before the destructor returns.
   ~Client();
   /// Closes the connections in an orderly way. Completes when they have ended, or after `limit`. May be called only if
   /// no operation of the client is in progress. No operation may be started after this call.
@@ -98,7 +100,8 @@ class Client {
   /// Commits the whole file.
   Task<Verifier> commit(FileHandle file);
 
-  /// CREATE: UNCHECKED or, if `exclusive`, GUARDED, which fails with Status::exist if the file exists.
+  /// Calls CREATE. If `exclusive` is true, the mode is GUARDED, so the operation fails with Status::exist if the file
+  /// exists. Otherwise the mode is UNCHECKED.
   Task<Node> create(FileHandle directory, std::string name, SetAttributes attributes, bool exclusive);
   Task<Node> mkdir(FileHandle directory, std::string name, std::uint32_t mode);
   Task<void> symlink(FileHandle directory, std::string name, std::string target);
@@ -117,13 +120,15 @@ class Client {
     Position next;
     bool end = false;
   };
-  /// Reads one page: the entries from `from` on that the server puts into one reply. If `attributes` is true, uses
-  /// READDIRPLUS where the server supports it. ClientError::malformed_reply if the cookie does not advance and the page
-  /// is not the last. DirectoryReader reads all pages.
+  /// Reads one page: the part of the listing that begins at `from` and that the server returns in one reply. Uses
+  /// READDIRPLUS if `attributes` is true and the server supports it, and READDIR otherwise. Fails with
+  /// ClientError::malformed_reply if the cookie does not advance and the page is not the last. A DirectoryReader reads
+  /// all pages.
   Task<Page> read_directory(FileHandle directory, Position from, bool attributes);
 
-  /// The sizes to use in READ and WRITE: those that the server prefers, between 512 bytes and 1 MiB. Fetched once, for
-  /// the first `root`.
+  /// Returns the sizes to use in READ and WRITE. They are the sizes that the server prefers, adjusted to the range from
+  /// 512 bytes to 1 MiB. The client keeps the result of the first successful call, and returns it to later calls
+  /// whatever their `root` is.
   Task<Limits> limits(FileHandle root);
   Task<Statistics> space(FileHandle root);
 

@@ -38,8 +38,9 @@ class DirectoryReader {
   DirectoryReader(Client& client, FileHandle directory, bool attributes, std::uint64_t max_entries = kMaxEntries)
       : client_(client), directory_(directory), attributes_(attributes), max_entries_(max_entries) {}
 
-  /// The next page; do not call next() after a page whose `end` is set. ClientError::endless_listing if the cookies
-  /// repeat, more than two pages in a row are empty, or the listing exceeds the bound.
+  /// Returns the next page. Do not call next() after a page whose `end` is set. Fails with ClientError::endless_listing
+  /// if the cookies repeat, if more than two pages in a row are empty, or if this object has read more than
+  /// `max_entries` entries.
   Task<Client::Page> next();
   /// Makes next() start again with the first page. The limit `max_entries` applies to all entries that this object has
   /// read, including those before rewind().

@@ -15,7 +15,7 @@ struct Place {
   std::string name;
 };
 
-/// Resolves paths on one server. Belongs to the client's thread; must outlive its operations.
+/// Resolves paths on one server. Used on the client's thread. Must outlive the tasks that its functions return.
 class PathResolver {
  public:
   using Path = std::vector<std::string>;

@@ -22,8 +22,9 @@ namespace rpcrdma::nfs {
 template <class T>
 using Task = boost::asio::awaitable<Result<T>>;
 
-/// Starts `task` and passes its outcome to any completion token, as void(error_code, T) or, for Task<void>,
-/// void(error_code): a callback, use_future, deferred and so on. On an error T is default-constructed.
+/// Starts `task` and passes its outcome to `token`. Any completion token of Boost.Asio will do, such as a callback,
+/// use_future or deferred. The signature is void(error_code, T), or void(error_code) for a Task<void>. After an error
+/// the T is default-constructed.
 template <class T, class Token>
 auto start(const boost::asio::any_io_executor& executor, Task<T> task, Token&& token) {
   if constexpr (std::is_void_v<T>) {
@@ -85,8 +86,8 @@ class Group {
   std::exception_ptr thrown_;
 };
 
-/// A bounded number of permits. Destroying a Permit frees it for another coroutine. Permits must outlive its Permit
-/// objects.
+/// A bounded number of permits. Destroying a Permit frees it for another coroutine. An object of class Permits must
+/// outlive the Permit objects that come from it.
 class Permits {
  public:
   class Permit {

@@ -36,8 +36,8 @@ class CopyObserver {
 struct CopyOptions {
   std::size_t window = 8;    ///< the maximum number of pieces of one file in flight
   std::size_t buffers = 24;  ///< the maximum number of pieces of all files in flight; each piece needs a buffer
-  std::size_t files = 16;    ///< files of a tree in flight
-  std::size_t walkers = 8;   ///< walks of subdirectories in flight, besides the walk that starts at the top
+  std::size_t files = 16;    ///< the maximum number of files of a tree in flight
+  std::size_t walkers = 8;   ///< the maximum number of concurrent walks of subdirectories, besides the one from the top
   /// If true, the copy of a large file is marked while it is incomplete, and a marked copy that an earlier transfer has
   /// left behind is continued. In a tree, a file is skipped if its copy exists and has the same size and mtime and, in
   /// an upload, the same mode.
@@ -57,9 +57,9 @@ class Copier {
   Task<void> upload(const Fd& from, std::uint64_t size, FileHandle to, std::uint64_t start = 0);
   Task<void> download(FileHandle from, std::uint64_t size, const Fd& to, std::uint64_t start = 0);
 
-  /// Makes the file `to` a copy of `from`, which has the attributes `source`: from the start or, to resume, from the
-  /// position where an earlier copy of the same file was interrupted. Then sets the attributes `final`. With
-  /// CopyOptions::resume, a large file is marked while it is being copied.
+  /// Makes the file `to` a copy of `from`, whose attributes are `source`. Then sets the attributes `final` of `to`.
+  /// With CopyOptions::resume, a large file is marked while it is being copied, and an interrupted copy of the same
+  /// file is continued from the last multiple of CopyOptions::stride that it had passed.
   Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Fd& to, SetAttributes final);
   /// To be called before download_file() overwrites `to`. If `to` is a regular file with data, reads one byte of `from`

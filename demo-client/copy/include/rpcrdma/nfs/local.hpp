@@ -40,8 +40,9 @@ Result<void> check_written(int fd);
 /// Sets the mode, the atime and the mtime of an open file or directory, as far as `attributes` contains them.
 Result<void> set_attributes(const Fd& file, const SetAttributes& attributes);
 
-/// Removes `name` after a copy that failed before its first byte, if `name` is still the file `made` and is empty.
-/// `directory` is an open directory or, if `name` is a path, AT_FDCWD.
+/// Removes the file that a failed copy has created, if the copy has written nothing to it. `made` is the created file.
+/// Removes nothing if the file is not empty, or if `name` now names another file. `directory` is an open directory or,
+/// if `name` is a path, AT_FDCWD.
 void take_back(int directory, const std::string& name, const Fd& made) noexcept;
 
 /// An entry of a local directory.
@@ -64,8 +65,8 @@ class LocalDirectory {
   Result<std::vector<LocalEntry>> list() const;
   /// Opens a regular file for reading.
   Result<Fd> open_file(const std::string& name) const;
-  /// Opens a regular file for writing; creates a missing one; truncates it if `cut`. Replaces a symbolic link of that
-  /// name.
+  /// Opens a regular file for writing. If the file does not exist, creates it. If the file exists and `cut` is true,
+  /// truncates it to zero bytes. If `name` is a symbolic link, replaces the link by a new file.
   Result<Fd> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
   /// False only if no entry of that name exists; true also if the check fails.
   bool has(const std::string& name) const noexcept;

@@ -46,7 +46,7 @@ class RangeQueue {
 
   /// The next piece; nothing if none is left.
   std::optional<Range> next();
-  /// The file ends at `size`: drops all pieces from there on.
+  /// To be called when the file is known to end at `size`. next() then returns no bytes at or after `size`.
   void end_at(std::uint64_t size) noexcept;
 
  private:

@@ -20,7 +20,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr ino_t kSubvolumeRoot = 256;    // inode number, on btrfs
+constexpr ino_t kSubvolumeRoot = 256;    // the inode number of the root directory of a btrfs subvolume
 constexpr std::size_t kMaxClimb = 4096;  // the maximum number of directories that climb() visits below `top`
 
 /// Sets `out` to the path that the kernel reports for `fd` in /proc. Returns false if the kernel reports no path, or if

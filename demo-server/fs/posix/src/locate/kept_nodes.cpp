@@ -23,8 +23,9 @@ constexpr long kXfsMagic = 0x58465342;  // XFS_SUPER_MAGIC, which <linux/magic.h
 constexpr std::string_view kDeleted = " (deleted)";
 
 /// Returns true if `ctime`, the ctime of an object, is so old that a change of the object at `now` or later gives it
-/// another ctime. The clocks of file systems advance at least every 10 ms. Some file systems store only whole seconds.
-/// Therefore a `ctime` of a whole second must be older.
+/// another ctime. An age of more than 50 ms suffices, because the clocks of file systems advance at least every 10 ms.
+/// However, a `ctime` of a whole second may come from a file system that stores only whole seconds. Such a `ctime` must
+/// be more than 2 s old.
 bool is_settled(const Time& ctime, const Time& now) noexcept {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const std::int64_t margin = ctime.nanoseconds == 0 ? 2 * kSecond : kSecond / 20;

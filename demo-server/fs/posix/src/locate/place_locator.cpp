@@ -190,7 +190,7 @@ class PlaceLocator final : public Locator {
     return stat && id_of(*stat) == id ? std::move(*fd) : Fd();
   }
 
-  /// Searches the directory for the number of an object that a local program has renamed.
+  /// Searches the directory for the object `id`, which a local program may have renamed there. Remembers its name.
   Fd search(int directory, const ObjectId& parent, const ObjectId& id) {
     const auto stream = DirectoryStream::open(directory, 0);
     if (!stream) return {};

@@ -317,8 +317,9 @@ class PlaceStore::Database {
     return 0;
   }
 
-  /// Evicts one entry: the first of the next kEvictionTries that is not a directory, else the last of these. The search
-  /// begins after the entry that was evicted last (clock algorithm).
+  /// Evicts one entry. Examines up to kEvictionTries entries, beginning after the entry that was evicted most recently
+  /// (clock algorithm). Evicts the first examined entry that is not a directory. If each of them is a directory, evicts
+  /// the one that was examined last.
   int evict(MDB_txn* transaction) {
     MDB_cursor* cursor = nullptr;
     if (const int failure = mdb_cursor_open(transaction, table_, &cursor); failure != 0) return failure;

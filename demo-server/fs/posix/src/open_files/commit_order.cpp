@@ -32,7 +32,8 @@ std::string disk_of(int directory) {
   return std::string(text.substr(text.rfind('/') + 1));
 }
 
-/// Whether the file system has a journal, which is optional in ext4. ext2 and ext3 have the same magic number.
+/// Whether the file system has a journal. Its magic number, EXT4_SUPER_MAGIC, does not show this: ext2 and ext3 have
+/// the same magic number as ext4, and a journal is optional in ext4.
 bool ext4_has_journal(int directory) {
   const std::string disk = disk_of(directory);
   if (disk.empty()) return false;

@@ -29,15 +29,15 @@ class WriteBack {
   /// and passes it as `since` to the sync() that brings the change to the disk.
   std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
 
-  /// Returns after a run of fsync(2) or fdatasync(2) that began after this call, and therefore covers all data that was
-  /// written to the file before. The caller starts this run itself, on the kept file or, if none is kept, on `fd`,
-  /// unless another caller starts it for both. `since` is an earlier result of failures(). If a run has failed since
+  /// Returns after a run of fsync(2) or fdatasync(2) that began after the call of this function. Such a run covers all
+  /// data that was written to the file before the call. If no other caller starts the run, this caller starts it, on
+  /// the kept file or, if none is kept, on `fd`. `since` is an earlier result of failures(). If a run has failed since
   /// then, returns the error of the last run that failed.
   Status sync(int fd, Stable how, std::uint64_t since);
 
-  /// To be called after a write to `file` that is not on the disk yet. Keeps `file` open, unless another descriptor is
-  /// kept already, until the next run of fsync ends, or until release(). If the file were closed before, the kernel
-  /// might report a failure to write the data to another program, or forget the failure together with the inode.
+  /// To be called after a write to `file` that is not on the disk yet. If no file is kept yet, keeps `file` open until
+  /// the next run of fsync ends or release() is called. If `file` were closed before that, the kernel might report
+  /// to another program that it could not write the data, or might forget this failure together with the inode.
   void wrote(const std::shared_ptr<const OpenFile>& file);
   /// The file that is kept open; null if none is.
   std::shared_ptr<const OpenFile> kept() const;

@@ -32,8 +32,8 @@ class WriteBacks {
   /// To be called after a name of the object has been removed. If the object has no name left, closes the file that
   /// its WriteBack keeps open.
   void unnamed(const ObjectId& id);
-  /// Drops unused entries; synchronizes files whose last write was some seconds ago and is not synchronized yet; closes
-  /// files that other programs have removed. May block. Does nothing while another thread runs tidy().
+  /// Drops unused entries. Synchronizes each file whose last write was some seconds ago and is not synchronized yet.
+  /// Closes files that other programs have removed. May block. Does nothing while another thread runs tidy().
   void tidy(Clock::time_point now);
   std::size_t size() const;
 

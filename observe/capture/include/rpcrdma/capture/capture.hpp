@@ -76,7 +76,8 @@ class RPCRDMA_EXPORT Capture final : public fabric::Tap {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// Wraps `fabric`. Objects made by the result may outlive the capture; their traffic is then no longer captured.
+  /// Returns a fabric that owns `fabric` and captures its traffic. The objects that this fabric makes may outlive the
+  /// capture. Their traffic is then no longer captured.
   std::unique_ptr<fabric::Fabric> wrap(std::unique_ptr<fabric::Fabric> fabric) override;
 
   /// Captures from now on. Has no effect after close().

@@ -23,8 +23,8 @@ class Admission {
     ++total_;
     return true;
   }
-  /// Counts a new connection of `peer` even if a limit is reached. For a connection that replaces an older one, which
-  /// is ending but is still counted until leave() is called for it.
+  /// Counts a new connection of `peer` even if a limit is reached. Use it for a connection that replaces an older one.
+  /// The older connection is ending, but is still counted until leave() is called for it.
   void enter_instead(const boost::asio::ip::address& peer) {
     ++peers_[peer];
     ++total_;

@@ -7,7 +7,7 @@
 namespace rpcrdma {
 
 /// The waits between attempts, for example to connect. A bound doubles with each attempt, from `first` up to `last`.
-/// Each wait is drawn at random between half the bound and the bound: the clients of a restarted server do not
+/// Each wait is drawn at random between half the bound and the bound, so that the clients of a restarted server do not
 /// reconnect all at once.
 class Backoff {
  public:

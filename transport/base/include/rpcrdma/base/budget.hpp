@@ -42,7 +42,7 @@ class BudgetWaiter : public detail::BudgetHook {
   BudgetWaiter& operator=(const BudgetWaiter&) = delete;
 
   bool waits() const noexcept { return is_linked(); }
-  /// Stops waiting; false if it was not waiting.
+  /// Withdraws the request. Returns false if the request was not waiting.
   inline bool withdraw() noexcept;
 
  protected:

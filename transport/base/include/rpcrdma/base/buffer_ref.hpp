@@ -6,14 +6,14 @@
 
 namespace rpcrdma {
 
-/// Refers to bytes: their address, their number and the local key by which a fabric addresses them. Owns nothing; the
-/// function that returns a BufferRef states how long it is valid. Copyable, 16 bytes.
+/// Refers to bytes. Contains their address, their number and the local key by which a fabric addresses them. Owns
+/// nothing; the function that returns a BufferRef states how long it is valid. Copyable, 16 bytes.
 struct BufferRef {
   std::byte* data = nullptr;    ///< the first byte; null: no memory
   std::uint32_t size = 0;       ///< bytes
   std::uint32_t local_key = 0;  ///< the key of the memory region that contains the bytes; 0: not registered
 
-  /// The bytes; valid as long as the memory is.
+  /// The bytes. The span is valid while the memory is valid.
   std::span<std::byte> octets() const noexcept { return {data, size}; }
   /// The part [offset, offset + count). The caller checks the range.
   BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept {

@@ -87,7 +87,9 @@ class Histogram {
     sum_ += last_ * run_;
   }
 
-  std::uint64_t last_ = 0;  // the last value; counts_ and sum_ do not yet include its last run_ additions
+  // The value that add() has received most recently, run_ times in succession. counts_ and sum_ do not include these
+  // run_ values yet.
+  std::uint64_t last_ = 0;
   std::uint64_t run_ = 0;
   std::uint64_t sum_ = 0;
   std::array<std::uint64_t, kBuckets> counts_{};

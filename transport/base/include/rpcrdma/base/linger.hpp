@@ -12,7 +12,7 @@ class Runner;
 
 /// Waits for the next message of a connection within the handler that has processed the previous message. The wait
 /// reads the connection itself and so avoids a turn of the event loop. Such a turn costs two system calls: one reports
-/// that the connection is readable, and one that nothing is left to read.
+/// that the connection is readable, and the other reports that nothing is left to read.
 ///
 /// No other handler of the io_context runs during the wait. Therefore a connection waits only while no other connection
 /// is active, for a limited time per handler, and less often if its waits find no messages. A Runner must run the

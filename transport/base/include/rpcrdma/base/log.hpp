@@ -98,7 +98,8 @@ class RPCRDMA_EXPORT Log : public LogLevels<Log> {
 
   /// Whether a line of this level would be written.
   bool enabled(LogLevel level) const noexcept { return sink_ && sink_->enabled(level); }
-  /// A handle to the same sink whose lines are about `subject`: for an object that exists as long as a connection.
+  /// Returns a handle to the same sink whose lines are about `subject`. For an object whose lines have one subject,
+  /// such as a connection.
   Log with(const LogSubject& subject) const {
     Log out(sink_);
     out.subject_ = subject;

@@ -22,11 +22,11 @@ struct LogSubject {
 /// The number of a new connection: unique in the process, ascending from 1. May be called on any thread.
 RPCRDMA_EXPORT std::uint64_t next_connection_number() noexcept;
 
-/// "192.0.2.1:1023", or "[2001:db8::1]:1023".
+/// Returns a text such as "192.0.2.1:1023" or "[2001:db8::1]:1023".
 RPCRDMA_EXPORT std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint);
 /// An XID in 8 hexadecimal digits, as captures and probes show it.
 RPCRDMA_EXPORT std::string xid_text(std::uint32_t xid);
-/// "conn=17 peer=192.0.2.1:1023 fabric=iwarp xid=1a2b3c4d", without what is unknown.
+/// Returns a text such as "conn=17 peer=192.0.2.1:1023 fabric=iwarp xid=1a2b3c4d". Parts that are unknown are left out.
 RPCRDMA_EXPORT std::string text_of(const LogSubject& subject);
 
 }  // namespace rpcrdma

@@ -27,8 +27,8 @@ struct PayloadItem {
   boost::container::small_vector<BufferRef, 1> parts;
 };
 
-/// A reduced message and its items. Refers to memory; owns none. Reused from message to message, so that its vectors
-/// keep their capacity.
+/// A reduced message and its items. A Payload refers to the memory of the message, but does not own it. One Payload is
+/// used for many messages, one after the other, so that its vectors keep their capacity.
 struct Payload {
   /// In ascending order of position. A gap between two pieces is the place of an item and its pad.
   boost::container::small_vector<PayloadPiece, 4> pieces;
@@ -41,7 +41,7 @@ struct Payload {
     items.clear();
     length = 0;
   }
-  /// Bytes of the reduced stream: all pieces.
+  /// Returns the size of the reduced stream in bytes: the sum of the sizes of all pieces.
   std::uint32_t reduced_length() const noexcept {
     std::uint32_t sum = 0;
     for (const PayloadPiece& piece : pieces) sum += piece.octets.size;

@@ -58,8 +58,8 @@ class RPCRDMA_EXPORT PayloadBuilder {
   /// the XDR pad: this function adds it to position(). The memory behind `parts` belongs to the caller and must stay
   /// valid and unchanged until the message is no longer used.
   void item(std::span<const BufferRef> parts) noexcept;
-  /// Takes bytes of the stream by reference: registered memory that belongs to the caller and stays valid and unchanged
-  /// until the message is no longer used.
+  /// Adds `octets` to the stream by reference. The memory of `octets` is registered and belongs to the caller. It must
+  /// stay valid and unchanged until the message is no longer used.
   void borrow(BufferRef octets) noexcept;
   void fail(BuildFailure why = BuildFailure::invalid) noexcept {
     if (ok()) failure_ = why;

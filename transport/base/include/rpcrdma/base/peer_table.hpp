@@ -50,7 +50,7 @@ class PeerTable {
     typename Map::iterator at_;
   };
 
-  /// `args` construct the T of a peer that is not in the table yet.
+  /// Returns a Ref to the T of `peer`. If `peer` is not in the table yet, makes its T from `args`.
   template <class... Args>
   Ref enter(const boost::asio::ip::address& peer, Args&&... args) {
     return Ref(peers_, peers_.try_emplace(peer, std::forward<Args>(args)...).first);

@@ -39,7 +39,7 @@ class Recycler {
 
  private:
   std::vector<std::unique_ptr<T>> all_;
-  std::vector<T*> idle_;  // has room for all
+  std::vector<T*> idle_;  // has capacity for all objects, so that give_back() allocates no memory
 };
 
 }  // namespace rpcrdma

@@ -15,8 +15,8 @@ namespace rpcrdma::transport {
 struct PlanLimits {
   std::uint32_t send = wire::kMinThreshold;     ///< inline threshold of the call
   std::uint32_t receive = wire::kMinThreshold;  ///< inline threshold of the reply
-  std::uint32_t max_segments = 64;              ///< the most segments in all chunks together; the RFC sets no limit
-  std::uint32_t max_long_call = 1u << 20;       ///< the most bytes of a Position-Zero Read chunk; the RFC sets no limit
+  std::uint32_t max_segments = 64;              ///< maximum number of segments in all chunks; the RFC sets no limit
+  std::uint32_t max_long_call = 1u << 20;       ///< maximum size of a Position-Zero Read chunk; the RFC sets no limit
   std::uint32_t version = wire::kVersion;       ///< RPC-over-RDMA version of the header
 };
 
@@ -26,7 +26,7 @@ struct CallShape {
   const Payload* payload = nullptr;
   /// The memory of each result that may arrive in a Write chunk.
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
-  std::uint32_t max_reply = 0;  ///< bytes of the largest reply payload, not counting the data for `results`
+  std::uint32_t max_reply = 0;  ///< upper bound of the reply payload in bytes, without the data for `results`
   bool may_reduce = true;
   BufferRef zeros;  ///< at least 3 bytes of registered zeros, for the pads of items that stay in the stream
 };

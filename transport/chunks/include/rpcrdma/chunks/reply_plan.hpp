@@ -11,9 +11,11 @@ namespace rpcrdma::transport {
 
 /// The plan of one reply. Reused from reply to reply, so that it keeps its capacity.
 struct ReplyPlan {
-  wire::Header header;  ///< procedure; the call's Write list and Reply chunk, with the numbers of bytes written
-  ItemFlags reduced;    ///< the items that are written into the Write chunk of the same index
-  GatherList stream;    ///< the reply without the reduced items: sent inline after the header, or in the Reply chunk
+  /// The header of the reply. Its Write list and Reply chunk are those of the call, but the length of each segment is
+  /// the number of bytes to be written to it. plan_reply() sets neither the XID nor the credits.
+  wire::Header header;
+  ItemFlags reduced;  ///< the items that are written into the Write chunk of the same index
+  GatherList stream;  ///< the reply without the reduced items: sent inline after the header, or in the Reply chunk
   bool long_reply = false;
   std::uint32_t header_size = 0;
 

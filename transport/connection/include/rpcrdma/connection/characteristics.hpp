@@ -124,9 +124,9 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
  protected:
   ~CharacteristicsExchange() = default;
   using Handler = CharacteristicsHandler;  ///< the handler of both operations
-  /// Starts async_request(): runs `handler` once, possibly at once.
+  /// Implements async_request(). Runs `handler` exactly once, possibly before this function returns.
   virtual void request(const CharacteristicChange& wanted, Handler handler) = 0;
-  /// Starts async_change(): runs `handler` once, possibly at once.
+  /// Implements async_change(). Runs `handler` exactly once, possibly before this function returns.
   virtual void change(const CharacteristicChange& wanted, Handler handler) = 0;
   /// The context that runs handlers without an executor of their own.
   virtual boost::asio::io_context& executor_context() noexcept = 0;

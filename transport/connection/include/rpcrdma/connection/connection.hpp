@@ -44,10 +44,10 @@ class ConnectionEvents {
   /// The connection has ended, and its queue pair is quiesced: posted and exposed memory is not accessed any more.
   /// Runs once, as the last event, also when connecting failed.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// An RPC call has arrived. An RDMA_NOMSG is a call if it has a Position-Zero Read chunk (version one) or the
-  /// direction call (version two). To keep the payload, this function may move `message.lease` to another object. The
-  /// header is reused for the next message. To keep its contents, this function may swap them with those of another
-  /// Header.
+  /// An RPC call has arrived. In version one, an RDMA_NOMSG is a call if it has a Position-Zero Read chunk. In version
+  /// two, it is a call if the direction in its header is Direction::call. To keep the payload, this function may move
+  /// `message.lease` to another object. The header is reused for the next message. To keep the contents of the header,
+  /// this function may swap them with those of another Header.
   virtual void on_call(Received& message) noexcept = 0;
   /// An RPC reply. An RDMA_NOMSG that is not a call is reported as a reply, although its RPC message has not been read.
   virtual void on_reply(Received& message) noexcept = 0;
@@ -71,10 +71,10 @@ class ConnectionEvents {
   ~ConnectionEvents() = default;
 };
 
-/// Bounds the log lines that the peers of a thread's connections can cause.
+/// Limits the number of log lines that peers can cause on the connections of one thread.
 struct PeerLogLimits {
-  LogLimit messages;  ///< about messages and calls
-  LogLimit ends;      ///< about connections that end or are not accepted
+  LogLimit messages;  ///< limits the lines about messages and calls
+  LogLimit ends;      ///< limits the lines about connections that end or are not accepted
 };
 
 struct ConnectionSetup {
@@ -90,7 +90,8 @@ struct ConnectionSetup {
   /// Limits the number of log lines that peers can cause. The connections of a thread share the object, which must
   /// outlive them. Null: no limit.
   PeerLogLimits* log_limits = nullptr;
-  /// Bounds the receives of all connections that share it; must outlive them. Null: no bound common to connections.
+  /// Limits the memory that the receives of several connections take together. The object must outlive the connections
+  /// that share it. If the pointer is null, there is no common limit.
   ReceiveBudget* receive_budget = nullptr;
 };
 
@@ -129,10 +130,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// The maximum size in bytes of a Send that carries a call of this side. This is the send threshold. Until the
   /// version of the connection is settled, it is at most 1024, because the peer may support version one only.
   std::uint32_t max_call() const noexcept;
-  /// The size in bytes of the buffer in which each call or reply of this side begins. This is the send threshold
-  /// without the effect of characteristics, whether announced or changed.
+  /// The size in bytes of the buffer in which each call or reply of this side begins. This is the send threshold that
+  /// applies before any transport characteristics are announced or changed.
   std::uint32_t buffer_size() const noexcept { return buffer_size_; }
-  /// The largest send threshold of this connection so far.
+  /// The highest value that the send threshold of this connection has had so far.
   std::uint32_t highest_send() const noexcept { return highest_send_; }
   /// True if the peer may invalidate handles of this side by Send with Invalidate. Stays true if the permission ends,
   /// because a reply that is already in transit may still invalidate a handle.
@@ -170,9 +171,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   // Transport characteristics, in version two.
   Characteristics characteristics() const noexcept;
-  /// Null with VersionChoice::one. Valid as long as the connection.
+  /// Returns null with VersionChoice::one. The exchange that it returns is valid until this Connection is destroyed.
   CharacteristicsExchange* exchange() noexcept;
-  /// As CharacteristicsExchange::async_request() and async_change().
+  /// request_characteristics() and change_characteristics() do the same as CharacteristicsExchange::async_request() and
+  /// async_change().
   void request_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
   void change_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
   /// The number of this side's call credits that an optional message holds at present: 0 or 1.
@@ -205,9 +207,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// Ends the connection immediately, without any further event. Posted and exposed memory is not accessed afterwards.
   void destroy() noexcept;
 
-  /// The following three functions post work. On failure the connection is aborted, unless it has ended already, and
-  /// on_disconnected() follows. Exception: if post_read() fails with FabricError::locked_memory, the connection stays
-  /// as it is.
+  /// The following three functions post work. If one of them fails, the connection is aborted and on_disconnected()
+  /// follows, unless the connection has ended already. There is one exception: if post_read() fails with
+  /// FabricError::locked_memory, the connection stays as it is.
   error_code post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                        fabric::WorkContext* context) noexcept;
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
@@ -261,8 +263,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// For the counters that the users of the connection update themselves: credits granted, long replies, discarded
   /// messages, and waits for credits, resources or bytes of a budget.
   Traffic& counted() noexcept { return traffic_; }
-  /// The present time. Within a batch of completions, all calls return the time of the first call in the batch: a batch
-  /// reads the clock once.
+  /// Returns the present time. Within a batch of completions, the function reads the clock only the first time that it
+  /// is called, and later returns the same time again.
   std::chrono::steady_clock::time_point batch_time() noexcept;
   /// To be called when a reply has been posted. Counts in `latency` the nanoseconds from `arrived` until the work of
   /// this batch is submitted. `latency` must outlive the connection.

@@ -17,8 +17,8 @@ enum class TransportError {
   call_too_long,         ///< the call is longer than this transport can send
   chunk_unreadable,      ///< a Read chunk could not be pulled
   too_many_connections,  ///< a limit on connections was reached
-  /// Reverse calls are off: over TCP always; over RDMA if the peer has not signalled that it accepts them (RFC 8167
-  /// section 6), or refuses them, or if this side requests no credits for them.
+  /// Reverse calls are off. Over TCP, they are always off. Over RDMA, they are off if the peer has not signalled that
+  /// it accepts them (RFC 8167 section 6), if the peer refuses them, or if this side requests no credits for them.
   reverse_disabled,
   no_characteristics,  ///< the connection does not exchange characteristics (rpcrdma/connection/characteristics.hpp)
 };

@@ -26,7 +26,8 @@ class InlineGrowth {
   InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}
 
   /// To be called once for each call. `size` is the number of bytes that the call would have without chunks. `limit` is
-  /// the size of the largest Send at present. Returns the Receive Buffer Size to request from the peer now, if any.
+  /// the maximum size that a Send may have at present. Returns the Receive Buffer Size to request from the peer now, if
+  /// any.
   std::optional<std::uint32_t> on_call(std::uint64_t size, std::uint32_t limit) noexcept {
     if (pause_ != 0) --pause_;
     const bool needs_more = size > least_ && size <= most_;

@@ -23,7 +23,7 @@ enum class VersionChoice : std::uint8_t {
 
 /// The values of the option --rdma-version: "1", "2", "auto".
 RPCRDMA_EXPORT std::vector<std::string> version_names();
-/// The choice that one of these names stands for; nothing for other text.
+/// Parses a name of version_names(). Returns nothing for other text.
 RPCRDMA_EXPORT std::optional<VersionChoice> parse_version(std::string_view text) noexcept;
 /// The name of a choice; a literal.
 RPCRDMA_EXPORT std::string_view name_of(VersionChoice choice) noexcept;
@@ -31,10 +31,11 @@ RPCRDMA_EXPORT std::string_view name_of(VersionChoice choice) noexcept;
 /// The exchange of transport characteristics in version two (draft-dnoveck-nfsv4-rpcrdma-xcharext-01).
 struct CharacteristicOptions {
   bool exchange = true;  ///< false: this side refuses optional messages with RDMA2_ERR_INVAL_OPTION
-  /// The largest size, in bytes, to which the peer or the program may raise this side's Receives; no effect below
-  /// `receive_size`. 4096 to 262144.
+  /// The maximum size in bytes to which the peer or the program may raise this side's Receives: from 4096 to 262144. A
+  /// value below `receive_size` counts as `receive_size`.
   std::uint32_t max_receive_size = 65536;
-  /// Largest Send of this side if the peer announces larger Receives; no effect below `send_size`.
+  /// The maximum size in bytes to which this side's Sends may grow if the peer announces larger Receives. A value below
+  /// `send_size` counts as `send_size`.
   std::uint32_t max_send_size = 65536;
   /// True: this side asks the peer for larger Receives when many calls of this side are too long for the present ones.
   /// When none of its recent calls needs larger Receives, it asks for Receives of the first size again
@@ -56,15 +57,15 @@ struct ConnectionOptions {
   std::uint32_t credits = 32;
   /// Credits of the reverse direction, granted by a client or requested by a server (RFC 8167 section 4.1).
   std::uint32_t reverse_credits = 2;
-  /// Largest Send in bytes: a multiple of 1024, 1024 to 262144 (RFC 8797 section 4.2).
+  /// The maximum size of a Send in bytes: a multiple of 1024, from 1024 to 262144 (RFC 8797 section 4.2).
   std::uint32_t send_size = 4096;
   std::uint32_t receive_size = 4096;  ///< size of a Receive in bytes, with the limits of `send_size`
   /// Send and use RFC 8797 private data. If false, version one has thresholds of 1024 and no remote invalidation.
   bool private_data = true;
   /// Use Send with Invalidate, if the fabric and the peer can (RFC 8797 section 4.1). A reply can then invalidate a
-  /// window of its call. Such a reply ends the connection if its call has timed out; without
-  /// Capabilities::late_invalidation, the timeout of a call with windows ends it. If false, this side invalidates each
-  /// of its windows itself, and a late reply does not end the connection.
+  /// window of its call. If the call has timed out before, such a reply ends the connection. If the fabric lacks
+  /// Capabilities::late_invalidation, the timeout of a call with windows already ends the connection. If this option
+  /// is false, this side invalidates each of its windows itself, and a late reply does not end the connection.
   bool remote_invalidation = true;
   VersionChoice version = VersionChoice::one;  ///< versions of RPC-over-RDMA to use
   CharacteristicOptions characteristics{};     ///< used in version two only

@@ -18,7 +18,7 @@ class ReceiveBudget {
     const std::size_t most = others < capacity_ ? (capacity_ - others) / 4 : 0;
     return most > held ? most - held : 0;
   }
-  /// Adds `octets` to the bytes in use. They may exceed what offer() returns, because a connection gets its first
+  /// Adds `octets` to the bytes in use. `octets` may exceed the result of offer(), because a connection gets its first
   /// receives even when the budget is used up.
   void take(std::size_t octets) noexcept { used_ += octets; }
   void give_back(std::size_t octets) noexcept { used_ -= octets; }

@@ -37,7 +37,7 @@ class ReceiveBuffers {
   std::uint32_t size() const noexcept { return size_; }
   /// The bytes of all buffers together.
   std::size_t octets() const noexcept { return octets_; }
-  /// The number of buffers that are smaller than size(), posted or lent.
+  /// The number of buffers, posted or lent, that are still smaller than size().
   std::uint32_t smaller() const noexcept { return smaller_; }
 
   /// Adds `more` buffers. If `within_budget` is true and there is a budget, adds only as many of them as fit into the

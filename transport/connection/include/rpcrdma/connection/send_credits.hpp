@@ -30,7 +30,7 @@ class SendUnits {
 
   std::uint32_t count() const noexcept { return count_; }
   void release() noexcept;
-  /// Returns `count` of the entries.
+  /// Gives `count` of the entries back to the SendCredits object.
   void release(std::uint32_t count) noexcept;
   /// Takes over the entries of `other`, which belong to the same SendCredits.
   void absorb(SendUnits other) noexcept {

@@ -47,7 +47,8 @@ struct Traffic {
   std::uint64_t send_queue_waits = 0;  ///< how often calls, replies, RDMA Reads or Writes waited for a send queue entry
   std::uint64_t read_depth_waits = 0;  ///< RDMA Reads that waited because the connection's ORD was in use
   std::uint64_t budget_waits = 0;      ///< how often calls waited for bytes of a budget (responder)
-  // Sums of credits; divided by `calls`, they are means if every call has a reply.
+  // The sums of the credit values in calls and in replies. If every call has a reply, each sum divided by `calls` is
+  // the mean value.
   std::uint64_t credits_asked = 0;    ///< credits that calls have requested
   std::uint64_t credits_granted = 0;  ///< credits that replies have granted
 

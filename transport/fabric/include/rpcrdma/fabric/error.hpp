@@ -17,8 +17,8 @@ enum class FabricError {
   protocol_violation,  ///< the peer broke the fabric's protocol; the connection was ended
   message_too_long,    ///< a message was longer than the receive posted for it
   no_receive,          ///< a message arrived while no receive was posted
-  queue_full,          ///< more work posted than the queue holds
-  not_connected,       ///< work posted on a queue pair that is not connected
+  queue_full,          ///< the user posted more work than the queue holds
+  not_connected,       ///< the user posted work on a queue pair that is not connected
   unsupported,         ///< the provider, or this connection, does not support the operation
   no_device,           ///< the provider found no device for the address
   no_plugin,           ///< the provider's plug-in was not found

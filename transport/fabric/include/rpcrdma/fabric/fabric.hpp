@@ -11,16 +11,17 @@
 // Quiescing or destroying a queue pair ends the connection at once: afterwards no callback of the queue pair starts,
 // and nothing touches a posted or exposed buffer.
 //
-// Lifetime. A queue pair is not destroyed within one of its callbacks (a completion, on_established, on_rejected,
-// on_disconnected, on_batch_end). Its owner quiesces the queue pair there and defers the deletion, with delete_later()
-// of deferred_delete.hpp. A callback of a queue pair may destroy a window or a work context of that queue pair. A work
-// context may be destroyed even in its own completion, as nothing refers to it by then.
+// Lifetime. The owner of a queue pair must not destroy it within one of its callbacks (a completion, on_established,
+// on_rejected, on_disconnected, on_batch_end). In a callback, the owner quiesces the queue pair instead, and defers the
+// deletion with delete_later() of deferred_delete.hpp. A callback of a queue pair may destroy a window or a work
+// context of that queue pair. A work context may be destroyed even in its own completion, as nothing refers to it by
+// then.
 //
 // Errors. Each posted operation completes exactly once, unless its queue pair is quiesced. Sends, writes, reads and
-// invalidations share one queue, receives have another; a queue completes in order of posting. When the connection
-// ends, the outstanding operations complete, with FabricError::flushed unless the provider knows another error; then
-// on_disconnected runs, once, as the last callback. A fabric whose device is lost ends, with all its connections; its
-// owner opens another fabric (lasting.hpp).
+// invalidations share one queue, and receives have another. The operations of a queue complete in the order in which
+// they were posted. When the connection ends, the outstanding operations complete with FabricError::flushed, or with
+// another error if the provider knows one. Then on_disconnected runs once, as the last callback. When a fabric loses
+// its device, the fabric and all its connections end. The owner of the fabric then opens another fabric (lasting.hpp).
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -86,7 +87,7 @@ struct Counters {
   std::uint64_t frames_received = 0;  ///< FPDUs with an acceptable header and, with CRCs, a correct CRC
   std::uint64_t crc_errors = 0;       ///< FPDUs with a wrong CRC, each of which ended its connection
   std::uint64_t socket_reads = 0;     ///< reads that returned data
-  std::uint64_t socket_writes = 0;    ///< writes that took data
+  std::uint64_t socket_writes = 0;    ///< writes that passed data to the socket
   std::uint64_t wakeups = 0;          ///< how often the event loop reported data
 
   /// Adds the counters of another fabric.
@@ -155,7 +156,7 @@ class RPCRDMA_EXPORT Window {
   /// while the result is true. After a call of QueuePair::invalidate() for the window, the user must also await the
   /// completion of the invalidation, because bound() may return false before it.
   virtual bool bound() const noexcept = 0;
-  /// The segment to advertise to the peer. Valid from one bind until the next.
+  /// Returns the segment to advertise to the peer. The segment is valid from one bind() until the next one.
   virtual Segment segment() const noexcept = 0;
 };
 
@@ -170,8 +171,8 @@ struct ReadDepths {
   /// A peer states this value if it does not negotiate a depth during connection set-up. The upper layers must then
   /// agree on the depth.
   static constexpr std::uint32_t kLeftToUsers = 0x3fff;
-  std::uint32_t inbound = 0;   ///< IRD: Reads of the other side that the peer can serve at a time
-  std::uint32_t outbound = 0;  ///< ORD: Reads of its own that the peer wants outstanding at a time
+  std::uint32_t inbound = 0;   ///< IRD: the number of Reads that the peer can serve at a time
+  std::uint32_t outbound = 0;  ///< ORD: the number of Reads that the peer wants to have outstanding at a time
   friend bool operator==(const ReadDepths&, const ReadDepths&) = default;
 };
 
@@ -223,9 +224,9 @@ class RPCRDMA_EXPORT QueuePairEvents {
 /// access may be reported in several parts. It may be reported before the receive of an earlier Send completes.
 class RPCRDMA_EXPORT AccessEvents {
  public:
-  /// The peer has written `data`, which is the memory from `offset` of the exposure `handle` on.
+  /// The peer has written `data` to the exposure `handle`. `offset` addresses the first byte, as Segment::offset does.
   virtual void on_remote_write(std::uint32_t handle, std::uint64_t offset, Octets data) noexcept = 0;
-  /// The peer reads `data`, which is the memory from `offset` of the exposure `handle` on.
+  /// The peer reads `data` from the exposure `handle`. `offset` addresses the first byte, as Segment::offset does.
   virtual void on_remote_read(std::uint32_t handle, std::uint64_t offset, Octets data) noexcept = 0;
 
  protected:
@@ -240,7 +241,7 @@ struct QueuePairOptions {
   std::uint32_t receive_depth = 64;     ///< Receives posted at a time
   std::uint32_t inbound_reads = 16;     ///< IRD offered
   std::uint32_t outbound_reads = 16;    ///< ORD wanted
-  std::vector<std::byte> private_data;  ///< of this side: in the request of a connector, in the reply of an acceptor
+  std::vector<std::byte> private_data;  ///< a connector sends it in the request, an acceptor in the reply
   /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
   AccessEvents* access =
@@ -309,7 +310,7 @@ class RPCRDMA_EXPORT ConnectionRequest {
 
 class Fabric;
 
-/// Accepts connections as long as this object exists. Used on its fabric's thread.
+/// Accepts connections while this object exists. Used on the thread of the fabric that made it.
 class RPCRDMA_EXPORT Listener {
  public:
   virtual ~Listener() = default;  ///< stops listening; established connections stay

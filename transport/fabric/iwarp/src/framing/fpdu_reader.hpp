@@ -31,8 +31,8 @@ class SegmentSink {
   ~SegmentSink() = default;
 };
 
-/// The receiving half of MPA: finds the frames in a TCP stream (RFC 5044 section 5.1), and has large payloads read
-/// from the socket directly into their target.
+/// The receiving half of MPA. Finds the frames in a TCP stream (RFC 5044 section 5.1), and lets the owner of the socket
+/// read large payloads directly into their target.
 ///
 /// Operation. plan() returns the buffers for the next read of the socket, and filled() takes the number of bytes read.
 /// While a payload arrives, the first buffer of the plan is the rest of the target of this payload. All other bytes are
@@ -60,8 +60,8 @@ class FpduReader {
 
   /// Whether the stream is at a frame boundary, where it may end.
   bool between_frames() const noexcept { return state_ == State::header && collected_ == 0; }
-  /// The DDP header, as it was received, of the segment that is being received or, between two segments, of the last
-  /// one.
+  /// Returns the DDP header, encoded as it was received, of the segment that is arriving. Between two segments, returns
+  /// the header of the segment that arrived last.
   Octets raw_header() const noexcept;
   /// The ULPDU length of the segment whose header raw_header() returns.
   std::uint16_t ulpdu_length() const noexcept { return ulpdu_length_; }

@@ -43,11 +43,11 @@ class FpduWriter {
   bool empty() const noexcept { return next_ == vectors_.size(); }
   /// The bytes still to be written.
   std::span<iovec> pending() noexcept { return std::span(vectors_.data(), vectors_.size()).subspan(next_); }
-  /// `count` bytes of pending() have been written.
+  /// To be called when the first `count` bytes of pending() have been written.
   void advance(std::size_t count) noexcept;
-  /// Frames made since the last call.
+  /// Returns the number of frames made since take_frames() was last called.
   std::uint64_t take_frames() noexcept { return std::exchange(frames_, 0); }
-  /// Bytes of large payloads that were copied since the last call.
+  /// Returns the number of bytes of large payloads that were copied since take_copied() was last called.
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
   /// Bytes written since start().
   std::uint64_t written() const noexcept { return written_; }

@@ -6,8 +6,9 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// The read depth that a responder grants: the smaller of `wanted`, which the initiator states, and `ours`; or
-/// kDepthNotNegotiated if the initiator states this value. If an IRD is zero, make_reply() may set it to one.
+/// Returns the read depth that a responder grants. `wanted` is the depth that the initiator states. If `wanted` is
+/// kDepthNotNegotiated, returns kDepthNotNegotiated, otherwise the smaller of `wanted` and `ours`. If the granted IRD
+/// is zero, make_reply() may set it to one.
 std::uint16_t grant(std::uint16_t wanted, std::uint16_t ours) noexcept {
   return wanted == kDepthNotNegotiated ? kDepthNotNegotiated : std::min(wanted, ours);
 }
@@ -40,8 +41,8 @@ bool conclude_depths(const EnhancedData& reply, const SetupWishes& wishes, Agree
   // ULPs, this side keeps its ORD.
   if (reply.inbound != kDepthNotNegotiated)
     agreement.outbound_reads = std::min<std::uint32_t>(wishes.outbound_reads, reply.inbound);
-  // [6581-9.1-e] [6581-9.1-j] This side's IRD is raised to the responder's ORD if it is less. If the responder leaves
-  // its ORD to the ULPs, this side keeps its IRD.
+  // [6581-9.1-e] [6581-9.1-j] If this side's IRD is less than the responder's ORD, this side raises its IRD to that
+  // ORD. If the responder leaves its ORD to the ULPs, this side keeps its IRD.
   if (reply.outbound != kDepthNotNegotiated) {
     if (reply.outbound > wishes.max_reads) return false;
     agreement.inbound_reads = std::max<std::uint32_t>(wishes.inbound_reads, reply.outbound);

@@ -27,7 +27,8 @@ class ReceiveSide {
 
   /// To be called when the window of `exposure` is destroyed.
   void forget(const Exposure& exposure) noexcept;
-  /// Completes the receives of delivered messages, in order, up to one whose invalidated exposure is still pinned.
+  /// Completes the receives of delivered messages in order. Stops before the first receive whose message has
+  /// invalidated an exposure that is still pinned.
   void retire() noexcept;
   /// Completes the remaining receives as flushed. To be called when the connection has ended.
   void flush() noexcept;

@@ -24,7 +24,7 @@ struct Work {
   SendOptions options;       ///< for a Send
   std::uint32_t handle = 0;  ///< for a Write or a Read: the peer's STag
   std::uint64_t offset = 0;
-  Exposure* exposure = nullptr;  ///< for an invalidation: the state of its window; null if that was destroyed since
+  Exposure* exposure = nullptr;  ///< for an invalidation: the state of its window; null once the window is destroyed
 
   // Progress.
   std::uint32_t sent = 0;  ///< bytes in the frames made so far; for a Read, bytes received
@@ -38,8 +38,8 @@ struct Work {
 /// Operation. The post functions append work requests to the queue. After submit(), add_frame() makes the frames of the
 /// work requests in the order of the queue [5040-5.5-d] [5040-5.1-b] [5041-5.3-a]. A Send or Write is done when its
 /// frames have been written to the socket. A Read is done when its whole Response has been placed. An invalidation is
-/// done when no transfer uses the window any more. A work request that is done completes and leaves the queue only
-/// after all earlier ones have done so.
+/// done when no transfer uses the window any more. retire() completes a work request and removes it from the queue when
+/// this work request and all earlier ones are done.
 ///
 /// Ownership. Buffers, windows and contexts belong to the caller of the post function.
 /// Error handling. A post function that fails has no effect. flush() completes the outstanding work requests with an

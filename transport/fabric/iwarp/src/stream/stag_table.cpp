@@ -70,7 +70,8 @@ void StagTable::erase(std::uint32_t stag) noexcept {
   if (slots_[hole].exposure == nullptr) return;
   slots_[hole] = {};
   --used_;
-  // Places the entries between the hole and the next free slot again, because a search ends at the first free slot.
+  // A search ends at the first free slot. Therefore each entry between the hole and the next free slot is taken out and
+  // placed where a search now finds it.
   for (std::size_t at = (hole + 1) & mask(); slots_[at].exposure != nullptr; at = (at + 1) & mask()) {
     const Slot moved = slots_[at];
     slots_[at] = {};

@@ -110,8 +110,8 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   /// Ends the connection, unless it has ended already. `parting` says how the socket is closed. `last_words` are sent
   /// only with Parting::farewell. This function flushes all outstanding work. on_disconnected(why) follows.
   void end(error_code why, Parting parting = Parting::close, std::vector<std::byte> last_words = {}) noexcept;
-  /// Ends the connection with a Terminate for the current segment. Exception: after an error of MPA, a side that must
-  /// not send yet sends no Terminate.
+  /// Ends the connection with a Terminate for the current segment. Exception: if `error` is an error of MPA and
+  /// may_transmit_ is false, this side sends no Terminate.
   void violate(const TerminateCode& error, FabricError why) noexcept;
   void part(Parting parting, std::vector<std::byte> last_words) noexcept;
   void arm_close_timer();
@@ -157,7 +157,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
     DdpHeader header;
     std::uint32_t payload = 0;
     const std::byte* at = nullptr;       // where its payload is placed
-    Placement refusal;                   // with CRCs: the refusal to act on once the CRC has been found correct
+    Placement refusal;                   // with CRCs: takes effect when the CRC has been found correct
   } segment_;                            // the segment that is arriving
   std::array<std::byte, 64> control_{};  // payload of Read Requests and Terminates
 };

@@ -62,7 +62,7 @@ void Stream::part(Parting parting, std::vector<std::byte> last_words) noexcept {
 }
 
 // [5040-7.1-b] [5040-6.2.1-a] [5044-8-d] [5041-6.2.2-a] [5041-6.2.2-c] [5041-8.3-c] sends a Terminate, if this side may
-// send yet, and ends the connection
+// already send, and ends the connection
 void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   if (state_.over()) return;
   if (log_.enabled(LogLevel::warn))

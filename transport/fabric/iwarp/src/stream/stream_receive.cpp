@@ -59,7 +59,8 @@ void Stream::on_read(error_code error, std::size_t count) {
   ++fabric_->counters.wakeups;
   received(error, count);
   for (int left = kReadsInARow; state_.reads() && left > 0; --left) {
-    // More data usually follows a read that filled its buffers: reads it without a turn of the event loop.
+    // If the last read filled its buffers, more data usually follows. This loop then reads again without a turn of the
+    // event loop.
     const bool more = count == planned_ ? read_now(error, count) : linger(error, count);
     if (!more) break;
     received(error, count);
@@ -140,8 +141,8 @@ Placement Stream::place_terminate(const DdpHeader& header, std::uint32_t payload
   return {control_.data()};
 }
 
-/// Ends the connection because the header of the arriving segment is not acceptable. If CRCs are in use, leaves this to
-/// on_segment_end(): only then has the CRC shown that the header is intact.
+/// Ends the connection because the header of the arriving segment is not acceptable. If CRCs are in use,
+/// on_segment_end() does this later, after the CRC has shown that the header is intact.
 void Stream::refuse(const Placement& refusal) noexcept {
   if (agreement_.crc)
     segment_.refusal = refusal;
@@ -173,7 +174,7 @@ void Stream::send_placed() noexcept {
   if (!segment_.header.last) return;
   Exposure* revoked = nullptr;
   const auto opcode = static_cast<Opcode>(segment_.header.opcode);
-  // [5041-4.2-c] the RsvdULP field of these two carries the STag
+  // [5041-4.2-c] in the two kinds of Send with Invalidate, the RsvdULP field carries the STag
   if (opcode == Opcode::send_invalidate || opcode == Opcode::send_solicited_invalidate)
     if (const TerminateCode* error = exposures_.revoke(segment_.header.stag, revoked))
       return violate(*error, FabricError::protocol_violation);

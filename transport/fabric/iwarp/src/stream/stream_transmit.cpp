@@ -57,7 +57,8 @@ void Stream::batch_written() noexcept {
 /// True if the send queue is empty, all Reads of the peer are answered, and all frames are written.
 bool Stream::drained() const noexcept { return sends_.empty() && responder_.empty() && writer_.empty(); }
 
-/// After disconnect(): this side's direction ends when all posted work is done and all Reads of the peer are answered.
+/// If disconnect() has been called and drained() is true, ends this side's direction of the connection. If the peer has
+/// also ended its direction, the whole connection ends.
 void Stream::shut_down_if_drained() {
   const StreamState::Name next = state_.after(Event::drained);
   if (next == state_.name() || !drained()) return;

@@ -33,7 +33,8 @@ class Device {
     std::shared_ptr<rdma_event_channel> channel;
   };
 
-  /// `anchor` is an id bound to the device, and keeps the device open; its events move to `channel`.
+  /// `anchor` is an rdma_cm id that is bound to the device and keeps the device open. The events of `anchor` move to
+  /// `channel`.
   static Result<std::shared_ptr<Device>> make(CmId anchor, std::shared_ptr<rdma_event_channel> channel,
                                               const VerbsOptions& options, OpenDevices& devices, Log log);
   Device(std::shared_ptr<Hold> hold, const DeviceLimits& limits, Log log);
@@ -85,8 +86,8 @@ class Device {
   std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by local key
 };
 
-/// An id bound to the device at `address`. If there is none, fails with FabricError::no_device or the error of
-/// why_no_device().
+/// Returns an rdma_cm id bound to the device at `address`. If the id cannot be bound, fails with an error that
+/// why_no_device() returns, such as FabricError::no_device.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
 /// The time limit of one attempt to resolve an address. If an attempt times out, the next one follows until the time
 /// limit of the whole operation. Attempts are short, because on rxe an attempt that begins before the kernel knows the

@@ -9,7 +9,8 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// A copy of an rdma_cm event, which has been acknowledged, so that its handler may destroy the id.
+/// A copy of an rdma_cm event. The event itself has been acknowledged. Therefore the handler may destroy the id of the
+/// event: rdma_destroy_id() does not have to wait for the acknowledgement.
 struct CmEvent {
   rdma_cm_event_type type{};
   int status = 0;

@@ -32,7 +32,7 @@ struct DeviceLimits {
   bool limit_binds_always = false;
 };
 
-/// `options`, with a keepalive of at least a second.
+/// Returns `options`, in which a keepalive of less than one second is replaced by one second.
 VerbsOptions within_bounds(VerbsOptions options) noexcept;
 /// Whether this process has the capability CAP_IPC_LOCK. The limit of locked memory then applies to the process only on
 /// devices with limit_binds_always.

@@ -28,8 +28,9 @@ class OpenDevice {
   /// To be called when the kernel is removing the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
-  /// Holds one function for each fabric on the device, which tells the fabric that the device has failed. The event of
-  /// the device arrives at only one fabric. That fabric calls note_failed(), which calls every function in the list.
+  /// A list of functions, one for each fabric on the device. Each function tells its fabric that the device has failed.
+  /// The event that reports the failure arrives at only one fabric. That fabric calls note_failed(), which calls every
+  /// function in the list.
   using Users = std::list<UniqueFunction<void()>>;
   Users::iterator enter(UniqueFunction<void()> post_failure);
   /// Removes the function that enter() has added. When leave() returns, this function is not running, and it will not

@@ -52,7 +52,8 @@ RPCRDMA_EXPORT Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<
 
 /// The size of a pool.
 struct PoolOptions {
-  std::size_t max_octets = std::size_t{256} << 20;  ///< the most bytes registered; beyond this allocate() fails
+  /// The maximum number of registered bytes. If allocate() cannot keep within this limit, it fails.
+  std::size_t max_octets = std::size_t{256} << 20;
 };
 
 /// Returns `wanted`, with max_octets reduced if necessary: `pools` pools of the returned size together take at most
@@ -75,9 +76,10 @@ class RPCRDMA_EXPORT Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// A buffer whose ref().size is exactly `size` (its memory may be larger); its bytes are not cleared.
-  /// Fails with BaseError::out_of_memory when the bound is reached, or the system has no memory left: retry after
-  /// buffers have been returned. Otherwise fails with the error of the registration.
+  /// Returns a buffer whose ref().size is exactly `size`, although its memory may be larger. The bytes are not cleared.
+  /// Fails with BaseError::out_of_memory if PoolOptions::max_octets leaves no room for the buffer, or if the system has
+  /// no memory left. The caller may then retry after buffers have been returned. If the registration of memory fails,
+  /// allocate() fails with its error.
   Result<RegisteredBuffer> allocate(std::uint32_t size);
   /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number per call. To be called
   /// periodically if the load varies.

@@ -21,7 +21,8 @@ struct CallSpec {
   UniqueFunction<void(PayloadBuilder& out, std::uint32_t xid)> encode;
   /// This member and the members below have the meaning of the members of Call with the same names. The memory in
   /// `results`, and the memory that `encode` passes to out.item(), must stay valid until the operation completes.
-  /// Before then, the caller must not access the former, and must not change the latter.
+  /// Until then, the caller must not access the memory in `results`, and must not change the memory passed to
+  /// out.item().
   std::uint32_t max_reply = 1024;
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
   bool may_reduce = true;
@@ -74,8 +75,9 @@ class AsyncCall final : public Call {
 
 }  // namespace detail
 
-/// Sends one call on `requester`; completes with void(error_code, OwnedReply), on the handler's executor or, if the
-/// handler has none, on `context`, the requester's io_context. Start and cancel the call on the requester's thread.
+/// Sends one call on `requester`, and completes with void(error_code, OwnedReply). The handler runs on its associated
+/// executor. If it has none, it runs on `context`, which must be the io_context of the requester. Start and cancel the
+/// call on the requester's thread.
 template <class Token>
 auto async_call(Requester& requester, boost::asio::io_context& context, CallSpec spec, Token&& token) {
   return boost::asio::async_initiate<Token, void(error_code, OwnedReply)>(

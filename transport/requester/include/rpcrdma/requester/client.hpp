@@ -28,7 +28,8 @@ class RPCRDMA_EXPORT CallSink {
   /// Returns which reverse calls the sink accepts. With version two, the client announces this to the server
   /// (xcharext-01 section 3.3).
   virtual BackwardSupport support() const noexcept { return BackwardSupport::size_limited; }
-  /// A reverse call; `message` may be moved from. Called on the client's thread.
+  /// A reverse call has arrived. This function may move parts of `message` to other objects. It is called on the
+  /// client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
   /// A message that cannot be processed and does not have the XID of an outstanding call of this client.
   virtual void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept = 0;
@@ -49,8 +50,9 @@ struct ClientOptions {
   std::chrono::milliseconds first_backoff{50};
   std::chrono::milliseconds last_backoff{5000};  ///< the highest limit of a wait
   /// If a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
-  /// re-established: the server may have vanished without closing the connection. The same happens this long after a
-  /// call was cancelled if calls that were cancelled, or passed their deadlines, hold all credits.
+  /// re-established: the server may have vanished without closing the connection. The same happens if calls that were
+  /// cancelled or have passed their deadlines hold all credits. The client checks this when a call passes its deadline,
+  /// and when this time has passed since a call was cancelled.
   std::chrono::milliseconds silence{10000};
   /// The longest time for which the end of a call that is cancelled or past its deadline waits for the server. The
   /// memory of such a call may still be in use, because the server transfers data or has not accepted the Send. After
@@ -62,7 +64,8 @@ struct ClientOptions {
   /// Largest call message that may be sent as a Position-Zero Read chunk, in bytes.
   std::uint32_t max_long_call = 1u << 20;
   /// If this many calls wait to be sent, a further call fails with BaseError::out_of_memory. Waiting calls hold no
-  /// windows and no Reply chunk memory of the pool. Only calls on the wire do, whose number the credits bound.
+  /// windows and no Reply chunk memory of the pool. Only calls that have been sent hold them, and the credits limit the
+  /// number of these calls.
   std::uint32_t max_waiting = 1u << 16;
 };
 
@@ -77,7 +80,7 @@ class RPCRDMA_EXPORT Client {
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                                       ClientOptions options, Log log);
   virtual ~Client() = default;
-  /// The requester through which calls are sent. Valid as long as the client.
+  /// The requester through which calls are sent. It is valid until the client is destroyed.
   virtual Requester& requester() noexcept = 0;
   /// Closes the connection in an orderly way once no call is outstanding; `handler` runs when the connection has
   /// ended, unless the client is destroyed first. A second `handler` replaces the first.
@@ -91,7 +94,7 @@ class RPCRDMA_EXPORT Client {
   virtual void connect() = 0;
   /// Whether an attempt to connect is in progress.
   virtual bool connecting() const noexcept = 0;
-  /// The transport characteristics of both sides, in version two. Valid as long as the client.
+  /// The transport characteristics of both sides, in version two. The object is valid until the client is destroyed.
   virtual CharacteristicsExchange& exchange() noexcept = 0;
   /// Passes reverse calls to `sink` from now on. `sink` must outlive the client. While there is a sink, the client
   /// re-establishes a lost connection even if no call waits (RFC 8167 section 5.4), but not after close(). If `sink` is

@@ -96,7 +96,7 @@ class RPCRDMA_EXPORT Requester {
   /// inside this function. A call whose outcome is already known ends with that outcome. Does nothing if the call is
   /// over.
   virtual void cancel(Call& call) = 0;
-  /// Returns a new XID: the next one after the last, from a random start. Skips the XIDs of calls in flight.
+  /// Returns a new XID. The first XID is random, and each further one is the next number that no call in flight has.
   virtual std::uint32_t next_xid() noexcept = 0;
 
   /// The last three are current values, the others totals since the start.

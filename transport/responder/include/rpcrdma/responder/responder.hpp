@@ -35,8 +35,8 @@ struct ConnectionStatistics {
 };
 
 /// One call being served. The responder owns it and lends it to the handler from on_call() until the handler ends it
-/// with exactly one of send(), discard() and fail(). It survives the loss of its connection: pulls then complete with
-/// an error, and so does send(), which transmits nothing.
+/// with exactly one of send(), discard() and fail(). The call survives the loss of its connection: pulls then complete
+/// with an error, and so does send(), which transmits nothing.
 class RPCRDMA_EXPORT IncomingCall {
  public:
   /// The XID of the RPC.
@@ -44,19 +44,22 @@ class RPCRDMA_EXPORT IncomingCall {
   /// The reduced call message. Its items are the Read chunks of non-zero Position, in ascending order of Position. The
   /// parts of an item are empty until pull() has read the item. A long call, which has a Position-Zero Read chunk, is
   /// delivered when at least its first ServerOptions::first_of_long_call bytes have been read, or the whole message if
-  /// it is shorter. In both cases Payload::length is the length of the whole message. Valid until the call is ended.
+  /// it is shorter. In both cases Payload::length is the length of the whole message. The payload is valid until the
+  /// call is ended.
   virtual const Payload& payload() const noexcept = 0;
   /// The connection of the call. Valid until the call is ended, even if the connection is lost. May be called on any
   /// thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
   /// Counters of the connection; all zero once it is lost. Called on the thread of context().
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
-  /// Counts this call in `statistics`: its size and its chunks now, and later its latency, the time from its arrival
-  /// until its reply is submitted to the fabric or to the socket. A call that is not answered has no latency.
-  /// `statistics` must outlive the connection. To be called once, on the thread of context().
+  /// Counts this call in `statistics`. This function counts the size and the chunks of the call. The latency of the
+  /// call is counted later: the time from the arrival of the call until its reply is submitted to the fabric or to the
+  /// socket. A call that is not answered has no latency. `statistics` must outlive the connection. To be called once,
+  /// on the thread of context().
   virtual void measure(CallStatistics& /*statistics*/) noexcept {}
-  /// The transport characteristics of the call's connection. Valid as long as the connection. Null if the connection is
-  /// lost, if the server supports version one only, and over TCP. Called on the thread of context().
+  /// The transport characteristics of the call's connection. The object is valid until the connection ends. Returns
+  /// null if the connection is lost, if the server supports version one only, and over TCP. Called on the thread of
+  /// context().
   virtual CharacteristicsExchange* exchange() noexcept { return nullptr; }
   /// The event loop of the connection. May be called on any thread.
   virtual boost::asio::io_context& context() noexcept = 0;

@@ -13,7 +13,8 @@ namespace rpcrdma::transport {
 /// Serves reverse calls, which the server sends to the client. The service answers a call that has chunks by ERR_CHUNK
 /// (RFC 8167 section 5.3), unless the call has version two and the service has a bulk budget. Make the service on the
 /// client's thread, before the client announces to the server that it accepts calls. While the service exists, the
-/// client connects again whenever it loses its connection. Client::close() ends this.
+/// client connects again whenever it loses its connection. After Client::close(), it does so only while forward calls
+/// wait for a connection.
 class RPCRDMA_EXPORT ReverseService {
  public:
   /// Makes a service that passes the calls of the server to `handler`. The service and `handler` must outlive `client`.

@@ -18,7 +18,7 @@
 
 namespace rpcrdma::transport {
 
-/// Parameters of a server's connections, and its limits.
+/// The limits of a server, and the parameters of its connections.
 struct ServerOptions {
   ConnectionOptions connection;  ///< negotiated with each client
   /// The maximum number of connections, over all peers. At this limit, or at the limit of its peer address, a new
@@ -26,8 +26,9 @@ struct ServerOptions {
   /// rejects the new connection.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, over all its ports
-  /// A connection without a call for this time is idle and may be evicted, unless the program holds a reference to its
-  /// ReverseRequester and reverse calls are allowed. Its client reconnects when it has a call.
+  /// A connection without a call for this time is idle and may be evicted. Its client reconnects when it has a call. A
+  /// connection does not become idle while the program holds a reference to its ReverseRequester and reverse calls are
+  /// allowed.
   std::chrono::milliseconds idle_grace{10000};  ///< also the interval at which idle memory of the pool is released
   /// The maximum number of bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once. Peer
   /// addresses and their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their
@@ -68,7 +69,7 @@ struct ProcedureCalls {
 
 /// The present state of one connection of a server.
 struct ConnectionReport {
-  std::uint64_t number = 0;                ///< as in log lines: unique in the process
+  std::uint64_t number = 0;                ///< the number in log lines; unique in the process
   fabric::Endpoint peer;                   ///< the client's address
   std::string_view fabric;                 ///< the name of the provider
   std::chrono::milliseconds age{0};        ///< the time since the connection was accepted
@@ -78,7 +79,7 @@ struct ConnectionReport {
   bool remote_invalidation = false;        ///< replies may use Send with Invalidate
   ConnectionStatistics statistics;         ///< calls, credits, bulk memory, characteristics
   Traffic traffic;                         ///< the counters since the connection was accepted
-  std::vector<ProcedureCalls> procedures;  ///< calls by procedure, in descending order
+  std::vector<ProcedureCalls> procedures;  ///< one entry for each procedure called, in descending order of `calls`
 };
 
 /// What one listener has done since it was made. Each request for a connection counts as accepted, refused or failed.
@@ -117,8 +118,8 @@ class RPCRDMA_EXPORT Server {
   /// first worker's thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
-  /// Sums over all workers: totals since the start, but the present values of `connections`, `bulk_in_use` and
-  /// `receive_octets`.
+  /// Sums over all workers and listeners. `connections`, `bulk_in_use` and `receive_octets` are current values. The
+  /// other members are totals since the start.
   struct Counters {
     std::uint32_t connections = 0;       ///< connections that are open or being set up
     std::uint64_t accepted = 0;          ///< connections accepted
@@ -137,7 +138,7 @@ class RPCRDMA_EXPORT Server {
   /// The listeners in the order in which they have begun to listen, closed ones included. May be called on any thread.
   virtual std::vector<ListenerCounters> listeners() const = 0;
   /// Returns the report of worker `index`, in which WorkerReport::busiest has at most `most_connections` connections.
-  /// Called on the thread of that worker.
+  /// To be called on the thread of that worker.
   virtual WorkerReport report(std::size_t index, std::size_t most_connections) const = 0;
 };
 

@@ -22,7 +22,7 @@ struct ReadSegment {
 /// steady state does not allocate. All Write chunks share one flat list of segments.
 class ChunkLists {
  public:
-  std::vector<ReadSegment> reads;  ///< the Read list; empty: absent
+  std::vector<ReadSegment> reads;  ///< the Read list; empty if the header has none
 
   void clear() noexcept;
   bool empty() const noexcept { return reads.empty() && write_ends_.empty() && !has_reply_; }

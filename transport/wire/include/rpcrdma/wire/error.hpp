@@ -29,7 +29,7 @@ enum class WireError {
   too_short = 1,      ///< fewer than 16 bytes, or fewer than 28 bytes if the message is not an RDMA_ERROR
   bad_version,        ///< a version that this receiver does not accept
   bad_procedure,      ///< rdma_proc is not a procedure of the version
-  bad_chunks,         ///< malformed chunk lists, an RDMA_NOMSG without chunks, or a payload neither call nor reply
+  bad_chunks,         ///< malformed chunk lists, RDMA_NOMSG without chunks, or a payload that is neither call nor reply
   too_many_segments,  ///< well-formed so far, but with more segments or Write chunks than the receiver accepts
   xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
   obsolete_msgp,      ///< RDMA_MSGP (section 4.6.1)

@@ -16,7 +16,8 @@ namespace rpcrdma::wire {
 
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kVersionTwo = 2;
-/// The inline threshold of version two in both directions, unless a peer announces another (v2-01 section 2.3); bytes.
+/// The default inline threshold of version two in both directions, in bytes. A peer may announce another threshold
+/// (v2-01 section 2.3).
 inline constexpr std::uint32_t kVersionTwoThreshold = 4096;
 /// The size of an RDMA_MSG or RDMA_NOMSG header of version one without chunks, in bytes (RFC 8166 section 4.5). A
 /// header of version two has one more word.
@@ -84,7 +85,8 @@ DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits = {}
 /// without chunks, and for a procedure or error that the header's version does not have.
 Result<std::size_t> encode(const Header& header, MutableOctets out) noexcept;
 
-/// The size that encode() would write, counted by the encoder itself. 0 for a header that encode() refuses.
+/// Runs the encoder to count the bytes that encode() would write, and returns their number. Returns 0 if encode()
+/// refuses the header.
 std::size_t encoded_size(const Header& header) noexcept;
 
 /// make_err_vers() and make_err_chunk() fill `out` with the RDMA_ERROR that answers the message with the header `bad`

@@ -19,7 +19,7 @@ struct ClientOptions {
   std::optional<std::uint16_t> mount_port;        ///< TCP port that serves MOUNT as well; 0: any free port
   std::vector<std::string> command;               ///< program and arguments, with placeholders such as {url}
   std::chrono::milliseconds patience{60000};      ///< time limit of one run of the command
-  std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes that a run may use beyond the fault-free run
+  std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes of memory that a run may use beyond the fault-free run
 };
 
 /// Thrown by reach() and by cases when the process gets SIGINT or SIGTERM. Unwinding kills the command.

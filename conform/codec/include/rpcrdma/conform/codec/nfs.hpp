@@ -82,7 +82,8 @@ struct Getattr {
   std::uint32_t status = 0;
   Attributes attributes;
 };
-/// LOOKUP, CREATE, MKDIR, SYMLINK. Those that make an object may omit its handle.
+/// The results of LOOKUP, CREATE, MKDIR or SYMLINK. A server may omit the handle from the results of CREATE, MKDIR and
+/// SYMLINK.
 struct Object {
   std::uint32_t status = 0;
   std::optional<Handle> handle;

@@ -53,7 +53,7 @@ class Record {
   [[noreturn]] static void fail(const std::string& what) { throw CaseFailed(what); }
   /// Throws CaseSkipped.
   [[noreturn]] static void skip(const std::string& why) { throw CaseSkipped(why); }
-  /// Throws CaseFailed unless `good`. `otherwise` describes the peer's behaviour.
+  /// If `good` is false, throws CaseFailed with the text `otherwise`, which describes what the peer did.
   static void expect(bool good, const std::string& otherwise) {
     if (!good) fail(otherwise);
   }

@@ -9,8 +9,8 @@
 
 namespace rpcrdma::conform {
 
-/// A line for each case that has run, details of failures and known divergences below it, totals at the end. `colours`:
-/// with ANSI colours.
+/// Prints a line for each case that has run. The details of a failure or known divergence follow the line of its case.
+/// The totals come at the end. If `colours` is true, the report contains ANSI colours.
 std::unique_ptr<Reporter> make_terminal_report(std::FILE* out, bool colours);
 /// Test Anything Protocol: valid as version 13 and 14. A failed case is "not ok". If its level is not Level::must, or
 /// if it is a known divergence, it also has the directive todo, so that a reader of the report does not count it as a

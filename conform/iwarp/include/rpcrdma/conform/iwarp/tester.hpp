@@ -14,8 +14,8 @@ namespace rpcrdma::conform {
 struct IwarpOptions {
   boost::asio::ip::tcp::endpoint peer;
   std::uint32_t program = 100003, version = 3;  ///< the program whose NULL is called; any RPC reply suffices
-  /// The Request of cases that do not concern the set-up. True: an enhanced Request of revision 2 (RFC 6581); false: a
-  /// Request of revision 1.
+  /// Selects the kind of Request that a case sends, unless the case itself requires a certain kind. If true, it is an
+  /// enhanced Request of revision 2 (RFC 6581). If false, it is a Request of revision 1.
   bool enhanced = false;
   std::chrono::milliseconds pause{0};         ///< the wait between the Reply and the first FPDU
   std::chrono::milliseconds patience{10000};  ///< how long to wait for an answer of the responder

@@ -31,7 +31,7 @@ struct ServerOptions {
   std::chrono::milliseconds patience{10000};              ///< time limit for an answer of the server
 };
 
-/// The tester. suite() needs no connection.
+/// Tests one server. suite() needs no connection and may be called before reach().
 class ServerTester {
  public:
   explicit ServerTester(ServerOptions options);

@@ -4,11 +4,13 @@
 
 namespace rpcrdma::nfsd {
 
-/// Status::inval if a time is invalid. Used for new objects and for SETATTR.
+/// Checks the times that a SETATTR or the creation of an object sets. Returns Status::inval if one of them is invalid,
+/// and Status::ok otherwise.
 Status check_times(const SetAttributes& changes) noexcept;
 
-/// Checks a SETATTR of an object of type `type`. Status::inval if a time is invalid. Only a regular file may be given a
-/// size: else Status::isdir for a directory, Status::inval for other types.
+/// Checks a SETATTR of an object of type `type`. Returns Status::inval if a time is invalid. Only regular files
+/// have a size that can be set. If `changes` sets the size of another object, returns Status::isdir for a directory,
+/// and Status::inval for any other type. Returns Status::ok if `changes` is valid.
 Status check_changes(const SetAttributes& changes, FileType type) noexcept;
 
 /// Returns `changes`, but without the mode if `type` is a symbolic link, whose mode has no meaning. Clients send this

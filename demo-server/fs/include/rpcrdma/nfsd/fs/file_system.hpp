@@ -134,7 +134,7 @@ class FileSystem {
   virtual std::optional<AccessResult> access_at_once(const Caller&, const NodeKey&, std::uint32_t) {
     return std::nullopt;
   }
-  /// With `guard`, fails with Status::not_sync unless `guard` equals the ctime.
+  /// If `guard` is set and differs from the ctime of the node, fails with Status::not_sync.
   virtual ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                                       const std::optional<Time>& guard) = 0;
   virtual NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;

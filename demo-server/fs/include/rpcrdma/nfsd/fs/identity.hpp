@@ -7,7 +7,7 @@ namespace rpcrdma::nfsd {
 
 /// A user of a file system. The groups of AUTH_SYS, 16 at most, fit without an allocation.
 struct Identity {
-  /// (uid_t)-1, which no user or group has: the id of a caller without a credential, before squashing.
+  /// The id of a caller without a credential, before squashing. The value is (uid_t)-1, which no user or group has.
   static constexpr std::uint32_t kNone = 0xffffffff;
   /// The id of the user and the group "nobody", which own no files.
   static constexpr std::uint32_t kNobody = 65534;

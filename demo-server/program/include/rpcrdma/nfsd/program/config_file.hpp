@@ -40,8 +40,8 @@ struct ConfigFile {
   std::vector<ExportSpec> exports;
 };
 
-/// Reads and checks the whole file. Refused with `FILE: REASON` if it cannot be read, and with `FILE:LINE: REASON` if
-/// its content is wrong.
+/// Reads and checks the whole file. The text of the refusal is `FILE: REASON` if the file cannot be read, and
+/// `FILE:LINE: REASON` if its content is wrong.
 Checked<ConfigFile> read_config(const std::filesystem::path& file);
 
 /// As read_config(), for the content of a file; `name` is FILE in the refusal.

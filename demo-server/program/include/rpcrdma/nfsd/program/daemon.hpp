@@ -24,8 +24,8 @@ namespace rpcrdma::nfsd {
 /// The number of open file descriptors of this process.
 std::size_t open_descriptors();
 
-/// The whole server: start(), then run() on the same thread until a signal ends it. Shutdown is bounded: if something
-/// hangs, usually a file system, the process exits with EXIT_FAILURE.
+/// The whole server. Call start(), and then run() on the same thread. run() serves until a signal ends it. The shutdown
+/// has a time limit: if something hangs, usually a file system, the process exits with EXIT_FAILURE.
 class Daemon {
  public:
   Daemon(Options options, Log log);
@@ -33,9 +33,9 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Enters the sandbox, opens the exports, listens and, if the options say so, registers with rpcbind. Refused if one
-  /// of these steps fails; a part of the sandbox that is not available counts as a failure only in mode `strict`. If
-  /// SIGTERM or SIGINT arrives during the registration or later, run() completes the shutdown.
+  /// Enters the sandbox, opens the exports, listens and, if the options say so, registers with rpcbind. Returns a
+  /// Refusal if one of these steps fails. A part of the sandbox that is not available counts as a failure only in mode
+  /// `strict`. If SIGTERM or SIGINT arrives during the registration or later, run() completes the shutdown.
   Checked<void> start();
   /// The line that announces that the server is ready, without a line feed. Call it after start().
   std::string ready_line() const;

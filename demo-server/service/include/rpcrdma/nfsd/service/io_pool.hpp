@@ -19,8 +19,9 @@ namespace rpcrdma::nfsd {
 /// thread may still act with the uid and gid of its last caller, which usually sends the next call as well.
 ///
 /// A file system that hangs blocks the threads that call it. If jobs wait and none has started for kPatience, the pool
-/// adds threads, up to `most` in total. A thread that becomes idle while the regular number of threads is idle already
-/// becomes a spare thread. A new job wakes no spare thread: the pool wakes one only instead of starting a thread.
+/// adds threads, up to `most` in total. A thread that becomes idle when the regular number of threads is already idle
+/// becomes a spare thread. A new job does not wake a spare thread. When the pool adds threads, it wakes spare threads
+/// before it starts new ones.
 class IoPool {
  public:
   /// A function that a thread of the pool runs. It has room for 192 bytes of captures, which is enough for the jobs of
@@ -38,8 +39,9 @@ class IoPool {
   IoPool(const IoPool&) = delete;
   IoPool& operator=(const IoPool&) = delete;
 
-  /// Jobs start in the order of submission. May be called on any thread, but not after join(). The queue has no
-  /// limit of its own: a call in progress has at most one job, and the transports bound the calls.
+  /// Puts `job` into the queue of the pool. Jobs start in the order of submission. May be called on any thread, but not
+  /// after join(). The queue has no limit of its own: a call in progress has at most one job, and the transports bound
+  /// the calls.
   void submit(Job job);
   /// Runs the submitted jobs, then ends the threads.
   void join();

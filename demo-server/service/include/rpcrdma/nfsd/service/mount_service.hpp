@@ -42,7 +42,7 @@ class MountService {
   MountService(const ExportTable& exports, IoPool& io, MountTable& mounts, const HandleSecret& secret, Log log)
       : exports_(exports), io_(io), mounts_(mounts), codec_(secret), log_(std::move(log)) {}
 
-  /// Adds the procedures; the service must outlive the dispatcher's last call.
+  /// Adds the procedures of MOUNT to `dispatcher`. The service must outlive every call that `dispatcher` passes to it.
   void add_to(rpc::Dispatcher& dispatcher);
   /// Releases exports that have been removed.
   void refresh() { exports_.all(); }

@@ -14,8 +14,8 @@ namespace rpcrdma::ipoib {
 /// packet into segments, and completing its checksum. A PacketDevice passes these values on without checking them.
 struct Offload {
   enum class Cut : std::uint8_t { none, tcp, udp };
-  /// Unless `none`, the packet must be cut into segments. Each segment has the packet's headers and `cut_size` bytes of
-  /// its payload; the last segment may have fewer.
+  /// If `cut` is not `none`, the packet must be cut into segments. Each segment has the packet's headers and `cut_size`
+  /// bytes of the packet's payload. The last segment may have fewer bytes of the payload.
   Cut cut = Cut::none;
   std::uint16_t cut_size = 0;
   /// If true, the TCP or UDP checksum must be completed. The checksum covers the packet from byte `checksum_start` to

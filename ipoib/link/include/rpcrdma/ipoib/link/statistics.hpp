@@ -16,7 +16,7 @@ struct Statistics {
   std::uint64_t joined = 0;          ///< packets passed to the stack that were joined; `received` counts the pieces
   std::uint64_t pauses = 0;          ///< how often reading the device stopped because a peer had no room
 
-  std::uint64_t multicast = 0;     ///< packets from the stack to groups, which need UD
+  std::uint64_t multicast = 0;     ///< packets from the stack to multicast and broadcast addresses, which need UD
   std::uint64_t no_neighbour = 0;  ///< packets from the stack to addresses that no neighbour has
   std::uint64_t unreachable = 0;   ///< packets from the stack that got no connection, or no room to wait for one
   std::uint64_t too_big = 0;       ///< packets from the stack larger than the MTU of the connection
@@ -24,7 +24,7 @@ struct Statistics {
   /// more packets waited for a connection than the new connection had room for.
   std::uint64_t stalled = 0;
   std::uint64_t lost = 0;     ///< packets whose connection ended before they were sent
-  std::uint64_t invalid = 0;  ///< packets from the stack that are not IP, exceed the MTU, or contradict Offload
+  std::uint64_t invalid = 0;  ///< packets from the stack that are not IP, exceed the MTU, or contradict their Offload
 
   /// Received frames that are too short for their headers, or whose packet does not have the IP version that the
   /// encapsulation header names.

@@ -29,7 +29,7 @@ struct LinkAddress {
 };
 
 std::array<std::byte, kLinkAddressSize> encode(const LinkAddress& address) noexcept;
-/// Returns nothing unless `octets` has exactly 20 bytes.
+/// Returns the address that `octets` contains, or nothing if the size of `octets` is not 20 bytes.
 std::optional<LinkAddress> decode_link_address(Octets octets) noexcept;
 
 /// Compares QPN and GID from the most significant byte to the least, without the flags (RFC 4755 section 3.3).

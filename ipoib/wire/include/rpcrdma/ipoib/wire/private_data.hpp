@@ -51,7 +51,8 @@ struct PrivateData {
   friend bool operator==(const PrivateData&, const PrivateData&) = default;
 };
 
-/// The number of bytes that encode() writes before the zeros.
+/// Returns how many bytes of the result of encode() are to be sent: kExtendedPrivateDataSize if `data` has an
+/// extension, and otherwise kPrivateDataSize, which omits the zeros.
 std::size_t encoded_size(const PrivateData& data) noexcept;
 /// Returns the encoded private data: eight bytes, then the extension, which has four bytes. If `data` has no extension,
 /// the last four bytes are zeros.

@@ -19,7 +19,8 @@ namespace rpcrdma::observe {
 
 /// Options of the HTTP server; no specification sets its limits.
 struct StatisticsServerOptions {
-  /// At least 1; 0 counts as 1. A further connection replaces the one that has sent no request for longest.
+  /// The maximum number of open connections; 0 counts as 1. If a client connects beyond the maximum, the server closes
+  /// the connection that has sent no request for the longest time.
   std::size_t max_connections = 64;
   std::uint32_t max_header = 8192;  ///< bytes of a request
   /// The time limit of each of three steps: until the next request of a connection has arrived, until the Source has
@@ -44,7 +45,8 @@ class StatisticsServer {
   static Result<std::unique_ptr<StatisticsServer>> make(boost::asio::io_context& context,
                                                         const boost::asio::ip::tcp::endpoint& local, Source source,
                                                         StatisticsServerOptions options, Log log);
-  /// Closes all connections. The io_context must not run any more, or run on the calling thread.
+  /// Closes all connections. To be called on the thread that runs the io_context, or after the io_context has stopped
+  /// running.
   virtual ~StatisticsServer() = default;
   /// The address, with the port in use.
   virtual boost::asio::ip::tcp::endpoint local() const = 0;

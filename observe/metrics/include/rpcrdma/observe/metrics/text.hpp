@@ -8,8 +8,9 @@
 
 namespace rpcrdma::observe {
 
-/// The values of `report` without the connections, and the use of the processor and of memory by this process, in the
-/// text format of Prometheus, version 0.0.4. `version` is the program's.
+/// Returns a report in the text format of Prometheus, version 0.0.4. The text contains the processor time and the
+/// memory that this process uses, and the values of `report` without the list of connections (Report::busiest).
+/// `version` is the version of the program.
 std::string prometheus_text(const Report& report, std::string_view version);
 
 /// One JSON object, with the connections and with the buckets of the histograms. docs/observability.md describes it.

@@ -42,7 +42,7 @@ struct Characteristic {
   Characteristic(CharacteristicId known, std::uint32_t its_value) noexcept
       : id(static_cast<std::uint32_t>(known)), value(its_value) {}
   Characteristic(std::uint32_t other, Octets its_data) noexcept : id(other), data(its_data) {}
-  /// True if the id is in CharacteristicId. `value` holds the value if true, `data` if false.
+  /// True if the id is in CharacteristicId. If true, the member `value` holds the value; if false, `data` holds it.
   bool known() const noexcept {
     return id >= static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) &&
            id <= static_cast<std::uint32_t>(CharacteristicId::backward_request_support);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A userspace iWARP stack over TCP sockets (RFC 5044, 6581, 5041, 5040), which needs no RDMA device. Wire
-// compatible with iWARP adapters and Linux siw.
+// A userspace iWARP stack over TCP sockets (RFC 5044, 6581, 5041, 5040), which needs no RDMA device. It interoperates
+// with iWARP adapters and with Linux siw.
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -13,10 +13,12 @@ namespace rpcrdma::fabric {
 
 /// Options of the protocol stack. An option marked (tests) is meant for tests only.
 struct IwarpOptions {
-  /// CRC32C over every FPDU (RFC 5044 section 4.4). Empty: off when both addresses are loopback, else on.
-  /// The peer can require CRCs in any case. Without CRCs only TCP's checksum protects the data.
+  /// Whether this side requires a CRC32C in every FPDU (RFC 5044 section 4.4). If `crc` is empty, this side requires
+  /// CRCs unless both addresses are loopback addresses. CRCs are also used if the peer requires them. Without CRCs,
+  /// only TCP's checksum protects the data.
   std::optional<bool> crc;
-  /// Largest ULPDU sent, 128 to 64768. 0: derived from the TCP segment size; within this host usually 64768.
+  /// The maximum size in bytes of a ULPDU that this side sends: 128 to 64768. If it is 0, the stack derives the maximum
+  /// from the TCP segment size. On a connection within this host, this usually gives 64768.
   std::uint32_t max_ulpdu = 0;
   /// Request markers in the peer's stream (tests).
   bool request_markers = false;
@@ -28,14 +30,16 @@ struct IwarpOptions {
   /// As initiator, request the peer-to-peer model of RFC 6581, in which either side may send first. No effect if
   /// `enhanced` is false.
   bool peer_to_peer = false;
-  /// As initiator, the local address; unset: the system chooses an address that leads to the peer.
+  /// The local address that this side uses as initiator. If it is empty, the system chooses an address from which it
+  /// can reach the peer.
   std::optional<boost::asio::ip::address> source{};
   /// The maximum number of outstanding Reads per direction and connection, at most 16382. If a queue pair asks for
   /// more, this number applies.
   std::uint32_t max_read_depth = 128;
   /// Time limit for an accepted TCP connection to deliver its whole request.
   std::chrono::milliseconds request_timeout{5000};
-  /// The maximum number of connections whose request is incomplete, at least 1. A further one closes the oldest.
+  /// The maximum number of connections whose request is incomplete, at least 1. When one more arrives, this side closes
+  /// the oldest of them.
   std::uint32_t max_half_open = 1024;
   /// As initiator: if the peer sends nothing for this time after set-up, this side sends an empty Write, and repeats it
   /// at growing intervals until the peer sends. Some responders do not process the first FPDUs until more bytes arrive,

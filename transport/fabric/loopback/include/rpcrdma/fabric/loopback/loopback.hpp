@@ -50,8 +50,8 @@ struct LoopbackOptions {
   /// this number. If this number is not 0, the two halves of a Write may be placed in different turns. The window of
   /// the Write is pinned in between.
   std::uint32_t max_delay = 0;
-  /// True: consecutive Writes may be placed in any order (RFC 5040 section 5.5); a Send is delivered after all Writes
-  /// before it. With delays, Read Responses may be placed between Writes even if this is false.
+  /// If true, consecutive Writes may be placed in any order (RFC 5040 section 5.5), but a Send is delivered after all
+  /// Writes before it. If max_delay is not 0, Read Responses may be placed between Writes even if `reorder` is false.
   bool reorder = false;
 };
 
@@ -88,8 +88,8 @@ struct LoopbackExposure {
 
 class LoopbackFabric : public Fabric {
  public:
-  /// Makes the `n`-th operation of this kind from now on (1: the next one) fail with `error`; if `error` is success,
-  /// with the default error of the kind.
+  /// Makes the `n`-th operation of this kind from now on fail with `error`. If `n` is 1, the next operation fails. If
+  /// `error` is success, the operation fails with the default error of its kind.
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
   /// The number of operations of this kind so far, including those that fail_nth() made fail. With this number, a test
   /// can repeat a run once for each operation, and make a different operation fail each time.

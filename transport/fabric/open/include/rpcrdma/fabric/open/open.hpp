@@ -30,12 +30,12 @@ struct OpenOptions {
   Provider provider = Provider::automatic;  ///< automatic, or the provider to use
   CrcPolicy crc = CrcPolicy::automatic;     ///< iwarp only
   bool towards = false;  ///< true: the address is a server's, to connect to; false: it is a local address
-  /// iwarp only: connects to servers from the address, which must be a local one (`towards` is false). No effect if the
-  /// address is a wildcard.
+  /// iwarp only: uses the address that is passed to open() as the source address of connections to servers. The address
+  /// must be a local one (`towards` is false). No effect if the address is a wildcard.
   bool from_there = false;
-  /// Idle time after which the peer is probed, at least a second. If the peer does not answer, the connection ends:
-  /// with iwarp after about the same time again, but at least 6 s; with verbs after the time that
-  /// VerbsOptions::keepalive states.
+  /// The idle time after which the provider probes the peer, at least one second. If the peer does not answer within a
+  /// time limit, the connection ends. With iwarp, the limit is about as long as the idle time, but at least 6 s. For
+  /// verbs, VerbsOptions::keepalive describes the limit.
   std::chrono::seconds keepalive{60};
   std::shared_ptr<Tap> tap{};  ///< wraps the opened fabric, such as capture::Capture; null: none
 };
