@@ -78,6 +78,29 @@ TEST(Calls, ReplyChunk) {
             (std::vector<std::string>{"client send 72", "server write 20012", "server send 48 invalidate"}));
 }
 
+// done() destroys the client, takes memory of the size of the Reply chunk and overwrites it. The reply does not change.
+TEST(Calls, LongReplyStaysWhenDoneDestroysTheClient) {
+  BothSides sides;
+  Shape shape;
+  shape.reply_body = 20000;
+  const auto call = sides.make(shape);
+  std::vector<memory::RegisteredBuffer> taken;
+  call->before_check = [&] {
+    sides.client.reset();
+    for (int i = 0; i < 4; ++i) {
+      auto memory = sides.client_pool.allocate(call->max_reply);
+      ASSERT_TRUE(memory);
+      std::ranges::fill(memory->ref().octets(), std::byte{0xee});
+      taken.push_back(std::move(*memory));
+    }
+  };
+  sides.client->requester().submit(*call);
+  ASSERT_TRUE(sides.wait([&] { return call->times_done == 1; }));
+  EXPECT_FALSE(call->status) << call->status.message();
+  EXPECT_EQ(call->complaint, "");
+  EXPECT_EQ(taken.size(), 4u);
+}
+
 // [8166-4.3.3-b] a reply that fits inline is sent inline, though a Reply chunk was offered
 TEST(Calls, ReplyChunkNotNeeded) {
   BothSides sides;

@@ -137,6 +137,7 @@ void ShapedCall::encode(PayloadBuilder& out) noexcept {
 void ShapedCall::done(error_code result, const Payload* reply) noexcept {
   ++times_done;
   status = result;
+  if (before_check) before_check();
   if (reply != nullptr) {
     reply_items = reply->items.size();
     for (const PayloadItem& item : reply->items)

@@ -45,7 +45,8 @@ class ShapedCall final : public transport::Call {
   error_code status;
   std::string complaint;  ///< what is wrong with the reply; empty: nothing
   std::size_t reply_items = 0;
-  std::size_t reply_item_bytes = 0;  ///< total size of the items' parts
+  std::size_t reply_item_bytes = 0;    ///< total size of the items' parts
+  std::function<void()> before_check;  ///< runs in done() before the reply is checked
   std::function<void()> on_done;
 
  private:

@@ -30,6 +30,7 @@ bool blames_connection(error_code status) noexcept {
 
 CallSlot::Start CallSlot::begin(Call& call, std::uint64_t sequence) {
   call_ = &call;
+  call.reply_arrival = nullptr;
   xid_ = call.xid;
   sequence_ = sequence;
   status_ = {};
@@ -43,6 +44,7 @@ CallSlot::Start CallSlot::begin(Call& call, std::uint64_t sequence) {
     message_.reset();
     send_units_.release();
     invalidate_units_.release();
+    call.reply_arrival = nullptr;
     call_ = nullptr;
   }
   return started;

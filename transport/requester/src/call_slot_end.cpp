@@ -131,12 +131,15 @@ void CallSlot::finish_call() {
   CallAccess::slot(call) = nullptr;
   core_.call_over();
   if (send_again_) {
+    call.reply_arrival = nullptr;  // the window no longer belongs to the call
     core_.send_again(call);
     return let_go();
   }
   error_code status = status_;
+  // done() reads the reply in this memory, also if the connection ends in done() and lost() releases the slot.
+  memory::RegisteredBuffer reply_memory = std::move(reply_memory_);
   if (!status) {
-    const BufferRef memory = reply_memory_ ? reply_memory_.ref() : call.reply_memory;
+    const BufferRef memory = reply_memory ? reply_memory.ref() : call.reply_memory;
     const ReplyContext context{&plan_.header, call.results, memory, reply_inline_, call.max_reply};
     status = accept_reply(context, reply_header_, reply_);
     ++core_.mutable_counters().replies;
@@ -147,6 +150,7 @@ void CallSlot::finish_call() {
   // If the connection has ended during done(), lost() has released the slot. It has kept reply_lease_, because the
   // lease holds the receive buffer that done() reads.
   if (state_ != State::draining) return reply_lease_.release();
+  reply_memory.reset();
   let_go();
 }
 

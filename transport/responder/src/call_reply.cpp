@@ -32,8 +32,9 @@ PayloadBuilder& CallImpl::reply() noexcept {
     message_.restart(builder_);
     return builder_;
   }
-  const std::uint64_t chunk = total_length(header_.chunks.reply_chunk());
-  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, service_.setup().max_chunk)) + kSlack;
+  const std::uint64_t chunk =
+      std::min<std::uint64_t>(total_length(header_.chunks.reply_chunk()), service_.setup().max_chunk);
+  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk + kSlack, UINT32_MAX));
   if (message_.begin(pool(), connection_->buffer_size(), most, builder_)) builder_.start({}, nullptr);
   return builder_;
 }
