@@ -22,8 +22,7 @@ constexpr int kPollMs = 50;
 constexpr std::string_view kApplication = "librpcrdma";
 constexpr std::string_view kAbout =
     "Made from the work requests and completions of one program. Whatever the fabric was, frames have the form of "
-    "iWARP "
-    "over TCP. IP, TCP and MPA headers, CRCs, message sequence numbers and the STags of Read sinks are made up.";
+    "iWARP over TCP. IP, TCP and MPA headers, CRCs, message sequence numbers and the STags of Read sinks are made up.";
 
 std::int64_t time_now() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -38,30 +37,36 @@ std::string_view text_of(const Record& record) noexcept {
 
 }  // namespace
 
-error_code FileWriter::open() { return begin_file(); }
+error_code FileWriter::open() {
+  begin_file();
+  return unreported_;
+}
 
-error_code FileWriter::begin_file() {
+void FileWriter::begin_file() {
   // O_NONBLOCK: a FIFO without a reader is an error, and a full one does not block.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd file(::open(options_.file.c_str(), kFlags, 0600));
-  if (!file) return last_error();
+  if (!file) return fail(last_error());
   file_ = std::move(file);
   ++number_;
   size_ = 0;
   began_ = time_now();
   pcapng::begin_file(blocks_, kApplication, kAbout);
   write_all();
-  return unreported_;
 }
 
 void FileWriter::write(const Record& record, std::uint64_t run) {
-  if (run != run_) failed_ = false;
+  if (std::exchange(run_, run) != run) failed_ = false;
+  if (!failed_) {
+    if (size_ == 0)
+      begin_file();  // an earlier run could not write the header of this file
+    else if (options_.size != 0 && size_ + blocks_.size() >= options_.size)
+      rotate();
+  }
   if (failed_) {
     lost_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  if (options_.size != 0 && size_ + blocks_.size() >= options_.size) rotate();
-  run_ = run;
   complete_ = false;
   Connection& connection = *record.connection;
   const bool late = connection.shown_in != number_ && record.start.kind != RecordKind::open;
@@ -185,7 +190,7 @@ void FileWriter::rotate() {
   for (std::uint32_t number = options_.files - 1; number > 1; --number)
     std::filesystem::rename(old_name(number - 1), old_name(number), ignored);
   if (options_.files > 1) std::filesystem::rename(options_.file, old_name(1), ignored);
-  if (const error_code failed = begin_file()) fail(failed);
+  begin_file();
 }
 
 /// Writes blocks_ to the file, and clears blocks_. On failure, drops all of blocks_, and truncates the file to the

@@ -42,7 +42,7 @@ class FileWriter {
   void add_statistics(std::uint64_t dropped);
   void rotate();
   std::filesystem::path old_name(std::uint32_t number) const;
-  error_code begin_file();
+  void begin_file();
   void write_all() noexcept;
   void fail(error_code why) noexcept;
 
