@@ -77,6 +77,45 @@ TEST_P(OverIwarp, ThousandRandomCallsAreByteIdentical) {
 
 INSTANTIATE_TEST_SUITE_P(Crc, OverIwarp, testing::Bool());
 
+// The loop of the second worker runs one handler at a time, and the loop of the first worker runs after each of them.
+// Therefore nothing that the second worker has posted to its own loop has run yet when close() completes.
+TEST(OverIwarpWorkers, CloseCompletesWhenTheConnectionsAreDestroyed) {
+  boost::asio::io_context first, second, clients;
+  const auto first_fabric = make_iwarp(first), second_fabric = make_iwarp(second), client_fabric = make_iwarp(clients);
+  memory::Pool first_pool(*first_fabric), second_pool(*second_fabric), client_pool(*client_fabric);
+  ShapedHandler handler, other_handler;
+  auto server = transport::Server::make(
+      {{first_fabric.get(), &first_pool, &handler}, {second_fabric.get(), &second_pool, &other_handler}}, {}, {});
+  const auto all_until = [&](const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+    while (!done() && std::chrono::steady_clock::now() < end) {
+      run_ready(clients);
+      second.restart();
+      second.poll_one();
+      run_ready(first);
+    }
+    return done();
+  };
+  fabric::Endpoint endpoint;
+  server->listen(kAnyPort, [&](Result<fabric::Endpoint> bound) { endpoint = bound.value(); });
+  ASSERT_TRUE(all_until([&] { return endpoint.port() != 0; }));
+  std::vector<std::unique_ptr<transport::Client>> connected;
+  for (int i = 0; i < 2; ++i) {  // the server gives the first connection to its first worker, the second to its second
+    connected.push_back(transport::Client::make(*client_fabric, client_pool, endpoint, {}, {}));
+    ShapedCall call(client_pool, connected.back()->requester(), {});
+    connected.back()->requester().submit(call);
+    ASSERT_TRUE(all_until([&] { return call.times_done == 1; }));
+  }
+  EXPECT_EQ(other_handler.calls, 1);
+  EXPECT_NE(second_pool.counters().lent, 0u);
+  std::optional<std::size_t> lent;
+  server->close(std::chrono::steady_clock::now(), [&] { lent = second_pool.counters().lent; });
+  ASSERT_TRUE(all_until([&] { return lent.has_value(); }));
+  EXPECT_EQ(*lent, 0u);
+  connected.clear();
+  server.reset();
+}
+
 // [8166-4.4.1-a] A server issues an RDMA Read, invalidates the handle, and stops reading from its socket. The client
 // cancels the call: the call does not complete while a Response is being sent from its memory.
 TEST(OverIwarpHostile, InvalidatesWhatItStillReads) {

@@ -143,7 +143,10 @@ void ServerWorker::connection_over(ServerConnection& connection) {
   ended_.push_back(std::move(*at));
   connections_.erase(at);
   boost::asio::post(context(), [self = weak_from_this()] {
-    if (const auto worker = self.lock()) worker->ended_.clear();
+    const auto worker = self.lock();
+    if (!worker || worker->destroyed_) return;
+    worker->ended_.clear();
+    worker->check_drained();
   });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   // After the last connection of a server that shuts down, nothing is left to watch. A pending timer would keep
@@ -153,7 +156,6 @@ void ServerWorker::connection_over(ServerConnection& connection) {
     watch_.cancel();
   }
   left_(peer);
-  check_drained();
 }
 
 WorkerReport ServerWorker::report(std::size_t most_connections) const {
@@ -204,8 +206,10 @@ void ServerWorker::close_idle() {
     if (connection->idle()) connection->drain();
 }
 
+/// Runs `drained_` if the worker has neither connections, ended ones included, nor calls. The user may then destroy the
+/// server on another thread.
 void ServerWorker::check_drained() {
-  if (!drained_ || !connections_.empty() || service_.calls_in_use() != 0) return;
+  if (!drained_ || !connections_.empty() || !ended_.empty() || service_.calls_in_use() != 0) return;
   deadline_.cancel();
   auto done = std::move(drained_);
   drained_.reset();
