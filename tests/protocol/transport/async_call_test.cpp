@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -54,6 +55,26 @@ TEST(AsyncCall, Future) {
   auto future = transport::async_call(sides.client->requester(), sides.context, small_call(), boost::asio::use_future);
   ASSERT_TRUE(sides.wait([&] { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }));
   EXPECT_EQ(future.get().message.size(), 12u);
+}
+
+// The handler runs on another io_context, which has nothing else to do. It does not stop before the call completes.
+TEST(AsyncCall, HandlerOnAnotherContext) {
+  BothSides sides;
+  boost::asio::io_context other;
+  bool done = false;
+  const auto handler = [&](error_code, const transport::OwnedReply&) { done = true; };
+  transport::async_call(sides.client->requester(), sides.context, small_call(),
+                        boost::asio::bind_executor(other.get_executor(), handler));
+  other.poll();
+  EXPECT_FALSE(other.stopped());
+  EXPECT_TRUE(sides.wait([&] {
+    other.restart();
+    other.poll();
+    return done;
+  }));
+  other.restart();
+  other.poll();
+  EXPECT_TRUE(other.stopped());
 }
 
 TEST(AsyncCall, CoroutineAndCancellation) {

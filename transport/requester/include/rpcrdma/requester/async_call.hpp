@@ -6,7 +6,9 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/prefer.hpp>
 #include <memory>
 #include <vector>
 
@@ -42,7 +44,9 @@ template <class Handler>
 class AsyncCall final : public Call {
  public:
   AsyncCall(Requester& requester, CallSpec spec, Handler handler, boost::asio::io_context::executor_type fallback)
-      : spec_(std::move(spec)), handler_(std::move(handler)), fallback_(std::move(fallback)) {
+      : spec_(std::move(spec)),
+        handler_(std::move(handler)),
+        executor_(tracked(boost::asio::get_associated_executor(handler_, fallback))) {
     xid = requester.next_xid();
     max_reply = spec_.max_reply;
     results = spec_.results;
@@ -61,16 +65,21 @@ class AsyncCall final : public Call {
         owned.message.insert(owned.message.end(), piece.octets.data, piece.octets.data + piece.octets.size);
       for (const PayloadItem& item : reply->items) owned.results.push_back(item.length);
     }
-    const auto executor = boost::asio::get_associated_executor(handler_, fallback_);
-    boost::asio::dispatch(executor, [handler = std::move(handler_), status, owned = std::move(owned)]() mutable {
+    boost::asio::dispatch(executor_, [handler = std::move(handler_), status, owned = std::move(owned)]() mutable {
       std::move(handler)(status, std::move(owned));
     });
   }
 
  private:
+  using Fallback = boost::asio::io_context::executor_type;
+  static auto tracked(const boost::asio::associated_executor_t<Handler, Fallback>& executor) {
+    return boost::asio::prefer(executor, boost::asio::execution::outstanding_work.tracked);
+  }
+
   CallSpec spec_;
   Handler handler_;
-  boost::asio::io_context::executor_type fallback_;
+  // Counts as work of its context, so that run() there does not return before the handler has run.
+  decltype(tracked(std::declval<boost::asio::associated_executor_t<Handler, Fallback>>())) executor_;
 };
 
 }  // namespace detail
