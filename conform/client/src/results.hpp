@@ -59,6 +59,7 @@ class Hook<void(Arguments...)> {
  public:
   Hook& operator=(std::function<void(Arguments...)> function) {
     function_ = std::move(function);
+    counts_ = true;
     return *this;
   }
   /// Sets the function like operator=, but used() remains false when the hook calls this function.
