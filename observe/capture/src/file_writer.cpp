@@ -46,7 +46,12 @@ void FileWriter::begin_file() {
   // O_NONBLOCK: a FIFO without a reader is an error, and a full one does not block.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd file(::open(options_.file.c_str(), kFlags, 0600));
-  if (!file) return fail(last_error());
+  if (!file) {
+    fail(last_error());
+    file_ = {};
+    size_ = 0;
+    return;
+  }
   file_ = std::move(file);
   ++number_;
   size_ = 0;
@@ -59,7 +64,7 @@ void FileWriter::write(const Record& record, std::uint64_t run) {
   if (std::exchange(run_, run) != run) failed_ = false;
   if (!failed_) {
     if (size_ == 0)
-      begin_file();  // an earlier run could not write the header of this file
+      begin_file();  // an earlier run could not create this file, or could not write its header
     else if (options_.size != 0 && size_ + blocks_.size() >= options_.size)
       rotate();
   }
