@@ -29,7 +29,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   void make_workers(const std::vector<Worker>& of);
   void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler);
   void on_request(Arrival arrival);
-  void make_room(Arrival arrival, std::size_t asked);
+  void make_room(Arrival arrival, std::size_t first, std::size_t asked);
   void hand_over(Arrival arrival);
   void refuse(Arrival arrival);
   void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler);
@@ -88,7 +88,7 @@ void ServerState::listen(const fabric::Endpoint& local, UniqueFunction<void(Resu
 
 void ServerState::on_request(Arrival arrival) {
   if (!closed && admission.enter(arrival.request->info().peer.address())) return hand_over(std::move(arrival));
-  make_room(std::move(arrival), 0);
+  make_room(std::move(arrival), next_worker, 0);
 }
 
 void ServerState::refuse(Arrival arrival) {
@@ -99,28 +99,28 @@ void ServerState::refuse(Arrival arrival) {
   workers.front()->fabric().reject(std::move(arrival.request), {});
 }
 
-/// Makes room for a new connection when a limit on connections is reached. Asks the next worker to end an idle
-/// connection. If that worker ends none, the function runs again and asks the worker after it. `asked` is the number of
-/// workers that were asked and ended none. Refuses the new connection if every worker has been asked, or if the server
-/// is closed.
-void ServerState::make_room(Arrival arrival, std::size_t asked) {
+/// Makes room for a new connection when a limit on connections is reached. Asks the worker with the index `first` to
+/// end an idle connection. If that worker ends none, the function runs again and asks the worker after it. `asked` is
+/// the number of workers that were asked and ended none. Refuses the new connection if every worker has been asked, or
+/// if the server is closed.
+void ServerState::make_room(Arrival arrival, std::size_t first, std::size_t asked) {
   if (closed || asked == workers.size()) return refuse(std::move(arrival));
-  const std::shared_ptr<ServerWorker> worker = workers[(next_worker + asked) % workers.size()];
+  const std::shared_ptr<ServerWorker> worker = workers[(first + asked) % workers.size()];
   std::optional<boost::asio::ip::address> peer = arrival.request->info().peer.address();
   if (!admission.full_for(*peer)) peer.reset();
-  boost::asio::post(
-      worker->context(), [state = weak_from_this(), worker, peer, arrival = std::move(arrival), asked]() mutable {
-        const bool gave_way = worker->give_way(peer);
-        const auto alive = state.lock();
-        if (!alive) return;
-        boost::asio::post(alive->home(), [state, gave_way, arrival = std::move(arrival), asked]() mutable {
-          const auto still = state.lock();
-          if (!still || still->workers.empty()) return;
-          if (!gave_way) return still->make_room(std::move(arrival), asked + 1);
-          still->admission.enter_instead(arrival.request->info().peer.address());
-          still->hand_over(std::move(arrival));
-        });
-      });
+  boost::asio::post(worker->context(), [state = weak_from_this(), worker, peer, arrival = std::move(arrival), first,
+                                        asked]() mutable {
+    const bool gave_way = worker->give_way(peer);
+    const auto alive = state.lock();
+    if (!alive || alive->workers.empty()) return;
+    boost::asio::post(alive->home(), [state, gave_way, arrival = std::move(arrival), first, asked]() mutable {
+      const auto still = state.lock();
+      if (!still || still->workers.empty()) return;
+      if (!gave_way) return still->make_room(std::move(arrival), first, asked + 1);
+      still->admission.enter_instead(arrival.request->info().peer.address());
+      still->hand_over(std::move(arrival));
+    });
+  });
 }
 
 void ServerState::hand_over(Arrival arrival) {
