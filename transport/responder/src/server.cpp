@@ -116,6 +116,7 @@ void ServerState::make_room(Arrival arrival, std::size_t first, std::size_t aske
     boost::asio::post(alive->home(), [state, gave_way, arrival = std::move(arrival), first, asked]() mutable {
       const auto still = state.lock();
       if (!still || still->workers.empty()) return;
+      if (still->closed) return still->refuse(std::move(arrival));
       if (!gave_way) return still->make_room(std::move(arrival), first, asked + 1);
       still->admission.enter_instead(arrival.request->info().peer.address());
       still->hand_over(std::move(arrival));

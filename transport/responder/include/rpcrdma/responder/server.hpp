@@ -115,7 +115,7 @@ class RPCRDMA_EXPORT Server {
   /// Starts to listen; `handler` runs on the first worker's thread with the address, or the error.
   virtual void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) = 0;
   /// Stops listening, waits until `deadline` for calls in progress, then ends the connections. `handler` runs on the
-  /// first worker's thread.
+  /// first worker's thread. To be called once.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
   /// Sums over all workers and listeners. `connections`, `bulk_in_use` and `receive_octets` are current values. The
