@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rpcrdma/base/random_number.hpp"
+#include "rpcrdma/base/run_or_else.hpp"
 
 namespace rpcrdma::embed {
 
@@ -83,7 +84,8 @@ void Link::close() {
 }
 
 void Link::finish(transport::Call& call, error_code status) {
-  boost::asio::post(context_, [&call, status] { call.done(status, nullptr); });
+  const auto end = [&call, status] { call.done(status, nullptr); };
+  boost::asio::post(context_, RunOrElse(end, end));
 }
 
 void Link::await_deadline() {

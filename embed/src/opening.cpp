@@ -112,6 +112,10 @@ class Knock final : public transport::Call {
     deadline = until;
     backend.requester().submit(*this);
   }
+  /// Ends the call, if it is not over, while the members that done() sets still exist.
+  ~Knock() { const Backend ending = std::move(backend); }
+  Knock(const Knock&) = delete;
+  Knock& operator=(const Knock&) = delete;
   void encode(PayloadBuilder& out) noexcept override {
     xdr::Encoder message(out);
     rpc::encode(message, rpc::CallHeader{xid, rpc::kRpcVersion, procedure_.program, procedure_.version, 0, {}});

@@ -12,6 +12,8 @@
 #include <tuple>
 #include <utility>
 
+#include "rpcrdma/base/run_or_else.hpp"
+
 namespace rpcrdma::rpc {
 namespace {
 
@@ -98,15 +100,21 @@ void ClientCore::start(Lease lease, error_code failed, ClientCall::Completion co
   call.core_ = shared_from_this();
   if (!any_thread() || executor_.running_in_this_thread()) return begin(call, failed);
   call.failed_ = failed;
-  boost::asio::post(executor_, boost::asio::bind_allocator(PostAllocator<void>(call.post_memory_),
-                                                           [&call] { call.core_->begin(call, call.failed_); }));
+  const auto give_up = [&call] {
+    call.core_->active_.push_front(call);
+    call.finish(BaseError::cancelled, nullptr);
+  };
+  boost::asio::post(
+      executor_, boost::asio::bind_allocator(PostAllocator<void>(call.post_memory_),
+                                             RunOrElse([&call] { call.core_->begin(call, call.failed_); }, give_up)));
 }
 
 void ClientCore::begin(ClientCall& call, error_code failed) {
   active_.push_front(call);
   if (!failed && closed_) failed = BaseError::cancelled;
   if (failed) {
-    boost::asio::post(executor_, [&call, failed] { call.finish(failed, nullptr); });
+    const auto finish = [&call, failed] { call.finish(failed, nullptr); };
+    boost::asio::post(executor_, RunOrElse(finish, finish));
     return;
   }
   if (any_thread()) call.set_xid(requester_.next_xid());

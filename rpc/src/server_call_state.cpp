@@ -11,35 +11,22 @@
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/base/run_or_else.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
 
 namespace rpcrdma::rpc {
 namespace {
 
-/// A function to post to the event loop of a call: it calls `run`. If the io_context is destroyed before this function
-/// has run, the destructor calls `unrun`, but only for a call over TCP. `unrun` ends the call, because a call over TCP
-/// keeps its connection alive until the call ends. A call over RDMA needs no `unrun`, because its server ends it. This
-/// server may already have been destroyed, and the call with it.
-template <class Run, class Unrun>
-class OnLoop {
- public:
-  OnLoop(const transport::IncomingCall& call, Run run, Unrun unrun) noexcept
-      : run_(run), unrun_(unrun), to_end_(call.over_tcp()) {}
-  OnLoop(OnLoop&& from) noexcept : run_(from.run_), unrun_(from.unrun_), to_end_(std::exchange(from.to_end_, false)) {}
-  OnLoop& operator=(OnLoop&&) = delete;
-  ~OnLoop() {
-    if (to_end_) unrun_();
-  }
-  void operator()() {
-    to_end_ = false;
-    run_();
-  }
-
- private:
-  Run run_;
-  Unrun unrun_;
-  bool to_end_;
-};
+/// A function to post to the event loop of `call`: it calls `run`. If the io_context is destroyed before this function
+/// has run, `end` runs, but only for a call over TCP. `end` ends the call, because a call over TCP keeps its connection
+/// alive until the call ends. A call over RDMA needs no `end`, because its server ends it. This server may already have
+/// been destroyed, and the call with it.
+template <class Run, class End>
+auto run_or_end(const transport::IncomingCall& call, Run run, End end) noexcept {
+  return RunOrElse(run, [over_tcp = call.over_tcp(), end] {
+    if (over_tcp) end();
+  });
+}
 
 }  // namespace
 
@@ -125,7 +112,7 @@ void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
     call.discard();
   };
   boost::asio::post(context, boost::asio::bind_allocator(PostAllocator<void>(post_memory_),
-                                                         OnLoop(
+                                                         run_or_end(
                                                              *call_, [this, step] { (this->*step)(); }, end)));
 }
 
@@ -212,7 +199,7 @@ void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   for (const AttachedCall& attached : std::exchange(cache_, nullptr)->complete(key_, reply)) {
     transport::IncomingCall* call = attached.call;
     boost::asio::post(call->context(),
-                      OnLoop(
+                      run_or_end(
                           *call, [call, reply] { send_verbatim(*call, *reply); }, [call] { call->discard(); }));
   }
 }
@@ -223,7 +210,7 @@ void ServerCallState::abandon() noexcept {
   if (cache_ == nullptr) return;
   for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))
     boost::asio::post(attached.call->context(),
-                      OnLoop(
+                      run_or_end(
                           *attached.call, [attached] { attached.server->on_call(*attached.call); },
                           [attached] { attached.call->discard(); }));
 }

@@ -74,7 +74,8 @@ class RPCRDMA_EXPORT Server {
   /// Serves P with `handler`. Call it before start(). The handler has one of these forms:
   /// - a plain function, P::Result(const P::Args&), whose result answers the call. A second parameter rpcrdma::Scratch&
   ///   provides memory that the result may point to. Any other memory that it points to must stay valid until the
-  ///   server runs the function again on the same thread;
+  ///   server runs the function again on the same thread. Such a result must not use bulk_data::set_parts(), because
+  ///   the transport reads the parts later;
   /// - void(rpcrdma::ServerCall<P>), which answers now or later by call.reply(), on any thread;
   /// - rpcrdma::awaitable<void>(rpcrdma::ServerCall<P>), a coroutine on the thread of the connection.
   /// An exception answers SYSTEM_ERR and is logged; a plain function may throw Rejection. One handler object serves all

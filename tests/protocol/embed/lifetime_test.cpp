@@ -4,9 +4,12 @@
 #include <malloc.h>
 
 #include <atomic>
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <future>
 #include <thread>
 
@@ -92,6 +95,21 @@ TEST_P(Lifetimes, EndAfterEachStepOfTheirFirstCall) {
     context.run();
     EXPECT_EQ(results, 1);
   }
+}
+
+// The application destroys its context instead of running it.
+TEST_P(Lifetimes, EndTheCallsThatTheirContextNeverRan) {
+  auto context = std::make_unique<asio::io_context>();
+  std::optional<Client> client(std::in_place, *context, server());
+  auto kept = std::make_shared<int>();
+  const std::weak_ptr<int> seen = kept;
+  auto future = client->call<hello::Null>({}, asio::use_future);
+  client->call<hello::Null>({}, [kept = std::move(kept)](error_code, const auto&) {});
+  client.reset();
+  context.reset();
+  ASSERT_EQ(future.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  EXPECT_EQ(error_of(std::move(future)), BaseError::cancelled);
+  EXPECT_TRUE(seen.expired());
 }
 
 TEST_P(Lifetimes, EndACloseOfTheConnection) {
@@ -182,6 +200,70 @@ TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   context.restart();
   context.run();
   EXPECT_EQ(runs, 2);
+}
+
+/// A client with a handler for reverse calls, and an object that the handler captures.
+class CapturesOfAHandler : public testing::Test {
+ protected:
+  /// Returns a handle for calls to the client, which may be long: the server receives the second call only after the
+  /// client has announced that it accepts such calls.
+  rpc::ReverseClient watch() {
+    for (int i = 0; i < 2; ++i) {
+      bool done = false;
+      client->call<hello::Watch>({}, [&done](error_code, const auto&) { done = true; });
+      run_until([&done] { return done; });
+    }
+    const std::lock_guard lock(bed.mutex);
+    return bed.watchers.front();
+  }
+  void run_until(const std::function<bool()>& done) {
+    while (!done()) context.run_one_for(std::chrono::milliseconds(10));
+  }
+  Bed bed{2, transport::VersionChoice::automatic};
+  asio::io_context context;
+  std::unique_ptr<Client> client =
+      std::make_unique<Client>(context, bed.at("iwarp"), ClientOptions{.version = transport::VersionChoice::automatic});
+  std::shared_ptr<int> captured = std::make_shared<int>();
+  const std::weak_ptr<int> seen = captured;
+};
+
+// The handler is a coroutine that answers its call, then waits. Its captures live as long as the coroutine, although
+// the client ends before.
+TEST_F(CapturesOfAHandler, LiveAsLongAsItsCoroutines) {
+  asio::steady_timer timer(context, asio::steady_timer::time_point::max());
+  client->on<hello::Changed>(
+      [&timer, captured = std::move(captured)](ServerCall<hello::Changed> call) -> awaitable<void> {
+        call.reply({});
+        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        EXPECT_NE(captured, nullptr);
+      });
+  std::atomic<bool> answered = false;
+  watch().call<hello::Changed>(0, [&answered](error_code, const auto&) { answered = true; });
+  run_until([&answered] { return answered.load(); });
+  client.reset();
+  context.restart();
+  context.poll();
+  EXPECT_FALSE(seen.expired());
+  timer.cancel();
+  context.restart();
+  context.run();
+  EXPECT_TRUE(seen.expired());
+}
+
+// The client ends while a long reply is being sent.
+TEST_F(CapturesOfAHandler, AreDestroyedWhenTheClientEndsDuringAReply) {
+  const std::vector<std::byte> data(900000);
+  client->on<hello::Fetch>([this, &data, captured = std::move(captured)](ServerCall<hello::Fetch> call) {
+    fetch_result result{};
+    result.data.set_octets(data);
+    call.reply(result);
+    client.reset();
+  });
+  watch().call<hello::Fetch>({900000, 0}, [](error_code, const auto&) {});
+  run_until([this] { return client == nullptr; });
+  context.restart();
+  context.run();
+  EXPECT_TRUE(seen.expired());
 }
 
 // If the server ends, calls over TCP fail with an error of the condition `reconnect`.

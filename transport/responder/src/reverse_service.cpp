@@ -28,6 +28,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
 
   std::size_t calls() const noexcept override { return service_.calls_in_use(); }
   void retire(UniqueFunction<void()> over) override {
+    on_lost();  // if the client no longer had this sink, it has not told it the end of the connection
     over_ = std::move(over);
     service_.on_call_over = [this] { end_if_idle(); };
     end_if_idle();

@@ -98,8 +98,9 @@ class Served {
       (*handler_)(std::move(call));
     } else {
       boost::asio::io_context& context = call.context();
+      // The coroutine may use members of the handler, which therefore lives at least as long as the coroutine.
       boost::asio::co_spawn(context, (*handler_)(std::move(call)),
-                            [log = log_, about](const std::exception_ptr& thrown) {
+                            [handler = handler_, log = log_, about](const std::exception_ptr& thrown) {
                               if (thrown) report(log, about, P::kInfo, thrown);
                             });
     }

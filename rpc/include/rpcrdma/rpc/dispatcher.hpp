@@ -116,7 +116,10 @@ template <Procedure P, class Handler>
 class TypedRegistration final : public Registration {
  public:
   /// Takes ownership of `handler`.
-  TypedRegistration(Handler handler, AuthRequirement requirement) : handler_(std::move(handler)) { auth = requirement; }
+  TypedRegistration(Handler handler, AuthRequirement requirement)
+      : handler_(std::make_shared<Handler>(std::move(handler))) {
+    auth = requirement;
+  }
   const ProcedureInfo& info() const noexcept override { return P::kInfo; }
 
   bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
@@ -145,14 +148,15 @@ class TypedRegistration final : public Registration {
   }
   void invoke(ServerCall<P> call) {
     if constexpr (std::is_void_v<std::invoke_result_t<Handler&, ServerCall<P>>>) {
-      handler_(std::move(call));
+      (*handler_)(std::move(call));
     } else {
       boost::asio::io_context& context = call.context();
-      boost::asio::co_spawn(context, handler_(std::move(call)), boost::asio::detached);
+      // Keeps the handler, because the coroutine may use its members.
+      boost::asio::co_spawn(context, (*handler_)(std::move(call)), [handler = handler_](const std::exception_ptr&) {});
     }
   }
 
-  Handler handler_;
+  std::shared_ptr<Handler> handler_;
   Recycler<State> states_;
 };
 
