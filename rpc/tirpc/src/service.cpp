@@ -122,6 +122,50 @@ class WrittenAhead final : public xdr::Borrowing {
 
 }  // namespace
 
+/// Pulls the Read chunks of a call before the call is dispatched. Belongs to Service::pulls_ until its end.
+class Service::Pull {
+ public:
+  Pull(Service& service, transport::IncomingCall& call) : service_(service) { arrival_.call = &call; }
+
+  void start() {
+    std::uint64_t total = 0;
+    for (const PayloadItem& item : arrival_.call->payload().items) total += item.length;
+    const auto bounded = static_cast<std::uint32_t>(std::min<std::uint64_t>(total, UINT32_MAX));
+    arrival_.call->reserve_bulk(bounded, [this](error_code failed) { next(failed); });
+  }
+  /// Ends the call. The handler of the present step may still run, and then does nothing.
+  void abandon() { std::exchange(arrival_.call, nullptr)->discard(); }
+
+ private:
+  void next(error_code failed) {
+    if (arrival_.call == nullptr) return;
+    transport::IncomingCall& call = *arrival_.call;
+    const auto& items = call.payload().items;
+    while (!failed && index_ < items.size() && items[index_].length == 0) ++index_;
+    if (failed) return give_up();
+    if (index_ == items.size()) {
+      service_.ready_.push_back(std::move(arrival_));
+      return end();
+    }
+    auto memory = call.pool().allocate(items[index_].length);
+    if (!memory) return give_up();
+    arrival_.arguments.push_back(std::move(*memory));
+    const BufferRef destination = arrival_.arguments.back().ref();
+    call.pull(index_++, {&destination, 1}, [this](error_code status) { next(status); });
+  }
+  void give_up() {
+    arrival_.call->fail();
+    end();
+  }
+  void end() {
+    std::erase_if(service_.pulls_, [this](const auto& pull) { return pull.get() == this; });
+  }
+
+  Service& service_;
+  Arrival arrival_;
+  std::size_t index_ = 0;
+};
+
 Service::Service(const Target& local, const rpcrdma_svc_options& options)
     : pollable_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -173,10 +217,12 @@ Service::~Service() {
   in_.reset();
   if (current_.call != nullptr) current_.call->discard();
   for (const Arrival& arrival : ready_) arrival.call->discard();
+  for (const auto& pull : pulls_) pull->abandon();
   current_ = {};
   ready_.clear();
   server_.reset();
-  context_.poll();  // runs deferred deletions before the fabric is destroyed
+  context_.poll();  // runs deferred deletions, and handlers of pulls_, before the fabric is destroyed
+  pulls_.clear();
 }
 
 void Service::listen(const fabric::Endpoint& local) {
@@ -361,48 +407,9 @@ bool Service::control(unsigned request, void* info) noexcept {
   }
 }
 
-/// Pulls the Read chunks of a call before the call is dispatched. Deletes itself at the end.
-class Service::Pull {
- public:
-  Pull(Service& service, transport::IncomingCall& call) : service_(service) { arrival_.call = &call; }
-
-  void start() {
-    std::uint64_t total = 0;
-    for (const PayloadItem& item : arrival_.call->payload().items) total += item.length;
-    const auto bounded = static_cast<std::uint32_t>(std::min<std::uint64_t>(total, UINT32_MAX));
-    arrival_.call->reserve_bulk(bounded, [this](error_code failed) { next(failed); });
-  }
-
- private:
-  void next(error_code failed) {
-    transport::IncomingCall& call = *arrival_.call;
-    const auto& items = call.payload().items;
-    while (!failed && index_ < items.size() && items[index_].length == 0) ++index_;
-    if (failed) return give_up();
-    if (index_ == items.size()) {
-      service_.ready_.push_back(std::move(arrival_));
-      delete this;
-      return;
-    }
-    auto memory = call.pool().allocate(items[index_].length);
-    if (!memory) return give_up();
-    arrival_.arguments.push_back(std::move(*memory));
-    const BufferRef destination = arrival_.arguments.back().ref();
-    call.pull(index_++, {&destination, 1}, [this](error_code status) { next(status); });
-  }
-  void give_up() {
-    arrival_.call->fail();
-    delete this;
-  }
-
-  Service& service_;
-  Arrival arrival_;
-  std::size_t index_ = 0;
-};
-
 void Service::on_call(transport::IncomingCall& call) noexcept {
   const Payload& message = call.payload();
-  if (!message.items.empty()) return (new Pull(*this, call))->start();
+  if (!message.items.empty()) return pulls_.emplace_back(std::make_unique<Pull>(*this, call))->start();
   Arrival arrival{&call, {}, {}};
   if (message.reduced_length() != message.length) arrival.rest = std::make_shared<LongArguments>(call, runner_);
   ready_.push_back(std::move(arrival));

@@ -97,6 +97,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   std::unique_ptr<memory::Pool> pool_;
   std::unique_ptr<transport::Server> server_;
 
+  std::vector<std::unique_ptr<Pull>> pulls_;
   std::deque<Arrival> ready_;
   Arrival current_;
   std::uint32_t xid_ = 0;
