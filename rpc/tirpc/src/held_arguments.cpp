@@ -87,7 +87,8 @@ bool HeldArguments::record(const CallArgs& call) {
   if (!encode_call(encoder, call) || opaque_.empty()) return false;
   std::vector<std::byte>* part = &before_;
   for (const PayloadPiece& piece : builder.payload().pieces) {
-    if (piece.octets.data == opaque_.data()) {
+    // The routine may have freed the opaque. Memory of the bytes after it may then have the same address.
+    if (part == &before_ && piece.octets.data == opaque_.data()) {
       part = &after_;
     } else {
       part->insert(part->end(), piece.octets.data, piece.octets.data + piece.octets.size);
