@@ -67,7 +67,8 @@ class Subject {
   /// tree or needs idle connections may take a longer or shorter time. Returns nullopt if this subject does not
   /// support the case. Throws std::runtime_error on failure.
   virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
-  /// Returns the totals since the start of the subject. Getting the totals adds a little to them.
+  /// Returns the totals of the client's process and of the server's process, if there is one. Each process counts from
+  /// its own start. Getting the totals adds a little to them.
   virtual Usage usage() = 0;
 };
 

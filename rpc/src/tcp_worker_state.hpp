@@ -24,7 +24,8 @@ class TcpShared {
   TcpShared(TcpServerOptions o, Log l)
       : options(o), log(std::move(l)), admission_(o.max_connections, o.max_connections_per_peer) {}
 
-  /// Counts a connection of `peer` and returns true, or returns false if a limit is reached. leave() ends the count.
+  /// Counts a connection of `peer` and returns true, or returns false if a limit is reached. leave() removes
+  /// the connection from the count.
   bool enter(const boost::asio::ip::address& peer) {
     const std::lock_guard lock(mutex_);
     return admission_.enter(peer);

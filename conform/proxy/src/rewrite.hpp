@@ -12,8 +12,8 @@ namespace rpcrdma::proxy {
 std::optional<std::size_t> bit_to_flip(Fault& fault, const Frame& frame);
 /// Inverts a bit, which must be within the frame.
 void flip_bit(MutableOctets frame, std::size_t bit) noexcept;
-/// Lowers the credit value of a call or reply to `grant`. Returns the former value. If the former value was not above
-/// `grant`, changes nothing and returns nothing.
+/// Lowers the credit value of a call or reply to `grant`. Returns the former value. If the former value is not above
+/// `grant`, or if `fpdu` is too short to contain a credit value, changes nothing and returns nothing.
 std::optional<std::uint32_t> lower_credits(MutableOctets fpdu, std::uint32_t grant) noexcept;
 /// Computes the CRC of `fpdu`, and writes it to the last four bytes.
 void write_crc(MutableOctets fpdu) noexcept;

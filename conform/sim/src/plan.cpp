@@ -12,8 +12,8 @@ namespace {
 
 using fabric::LoopbackOperation;
 
-// The limit of the step at which make_fault() lets a fault happen. Most runs without faults end before this step, so a
-// fault at a later step would seldom happen.
+// make_fault() lets each fault happen before this step. Most runs without faults end before this step too, so a later
+// fault would seldom happen.
 constexpr std::uint32_t kLastStep = 900;
 
 constexpr LoopbackOperation kOperations[] = {LoopbackOperation::any,

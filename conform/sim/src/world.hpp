@@ -43,7 +43,8 @@ class World {
   void stop_frames(fabric::LoopbackPause where, std::uint32_t ms);
   void start_server(std::uint32_t credits);
   void crash_server(std::uint32_t ms, std::uint32_t credits);
-  /// Returns a function to call when `life_` has closed: it ends `life_`, and starts another server `ms` later.
+  /// Returns the handler of a close() or crash() of `life_`. The handler calls end_life(), and starts another server
+  /// `ms` later.
   UniqueFunction<void()> replace_after(std::uint32_t ms, std::uint32_t credits);
   void end_life();
   void crash_client(std::uint32_t which);

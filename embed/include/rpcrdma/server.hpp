@@ -73,8 +73,8 @@ class RPCRDMA_EXPORT Server {
 
   /// Serves P with `handler`. Call it before start(). The handler has one of these forms:
   /// - a plain function, P::Result(const P::Args&), whose result answers the call. A second parameter rpcrdma::Scratch&
-  ///   provides memory that the result may point to. Any other memory that it points to must stay valid until the
-  ///   server runs the function again on the same thread. Such a result must not use bulk_data::set_parts(), because
+  ///   provides memory that the result may point to. Any other memory that the result points to must stay valid until
+  ///   the server runs the function again on the same thread. The result must not use bulk_data::set_parts(), because
   ///   the transport reads the parts later;
   /// - void(rpcrdma::ServerCall<P>), which answers now or later by call.reply(), on any thread;
   /// - rpcrdma::awaitable<void>(rpcrdma::ServerCall<P>), a coroutine on the thread of the connection.
@@ -97,8 +97,8 @@ class RPCRDMA_EXPORT Server {
   /// server is not running. A stopped server cannot be started again.
   void stop(std::chrono::milliseconds drain = std::chrono::seconds(10));
   /// Calls start() unless it has been called, blocks until SIGTERM or SIGINT, then calls stop(). A second signal ends
-  /// the process. Returns the exit status for the program: 0, or 1 if start() or stop() has thrown an exception. If
-  /// the status is 1, run() has printed the text of the exception on standard error.
+  /// the process. Returns the exit status for the program: 1 if an exception was thrown, for example by start(),
+  /// otherwise 0. If the status is 1, run() has printed the text of the exception on standard error.
   int run();
 
   /// One address at which the server listens.

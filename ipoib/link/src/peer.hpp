@@ -51,8 +51,8 @@ class Peer final : public ConnectionEvents {
   unsigned rejections = 0;                ///< consecutive rejections
   Patience patience;                      ///< limits how long a peer without room may stop the reading of the device
   bool stalled = false;                   ///< the peer has had no room for too long: packets for it are dropped
-  /// True if this side learnt of the peer because the peer requested a connection. LinkState::forget_peers() may remove
-  /// such a peer.
+  /// True if this side knows the peer only because the peer requested a connection. LinkState::forget_peers() may
+  /// remove such a peer.
   bool learnt = false;
   WeakGuard<Peer> guard{*this};
 

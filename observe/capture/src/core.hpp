@@ -2,7 +2,7 @@
 #pragma once
 // Operation. Producers fill rings; the thread of the capture empties them, oldest record first, and writes the file.
 // Ownership. The capture, its thread and every recorder share the Core. The thread releases a connection or a ring when
-// the producer of its records has ended and all these records are written, or when the capture closes.
+// the producer has marked it as ended and its records have been written or dropped, or when the capture closes.
 // Error handling. If the file cannot be written, the capture stops; frames that are still in the rings are
 // dropped and counted.
 #include <atomic>

@@ -51,7 +51,7 @@ class CapturedFabric final : public fabric::Fabric {
 
   std::unique_ptr<fabric::Fabric> inner_;
   std::shared_ptr<Recorder> recorder_;
-  // The peers to which this side has most recently tried to connect.
+  // Peers to which this side has tried to connect. If there are kMostPeers, a new peer replaces the oldest entry.
   std::vector<fabric::Endpoint> peers_;
   std::mutex rejecting_;
   // Records the connection requests that reject() rejects. Guarded by rejecting_. reject() may be called on a thread

@@ -30,7 +30,7 @@ struct Connection {
   bool silent = false;                  ///< the connection was neither set up nor refused: `remark` has the error
   std::vector<std::byte> request_data;  ///< private data of the connector
   std::vector<std::byte> reply_data;    ///< private data of the acceptor
-  std::string remark;                   ///< appears in the comment of the SYN packet in each file that shows it
+  std::string remark;                   ///< part of the SYN packet's comment in each file that shows the connection
   std::atomic<bool> ended{false};       ///< set by the producer after its last record
   // Members that only the writer uses:
   std::uint64_t shown_in = 0;             ///< number of the last file that shows the opening

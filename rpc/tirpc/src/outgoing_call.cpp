@@ -140,8 +140,8 @@ void WaitingCall::decode_early(xdr::Decoder& in) {
 }
 
 /// Handles the reply after decode_early() has begun to decode the content of the Reply chunk. If the reply is in the
-/// Reply chunk and its bytes arrived in order, notes its size. If the reply is inline, it replaces what was decoded. It
-/// must then be an RPC error: a success becomes RPC_CANTDECODERES.
+/// Reply chunk and its bytes arrived in order, notes its size. If the reply is inline, decodes it, and ignores what was
+/// decoded before. An inline success becomes RPC_CANTDECODERES, because the results cannot be decoded a second time.
 void WaitingCall::take_reply(const Payload& message) noexcept {
   const BufferRef bytes = message.pieces.front().octets;
   if (bytes.data == reply_memory.data) {

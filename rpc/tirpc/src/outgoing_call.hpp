@@ -16,7 +16,7 @@
 
 namespace rpcrdma::tirpc {
 
-/// The arguments that the program has passed to clnt_call(), and the values that the CLIENT adds to them.
+/// Arguments that the program has passed to clnt_call(), and values that the CLIENT adds to them.
 struct CallArgs {
   AUTH* auth = nullptr;
   std::uint32_t xid = 0;

@@ -53,7 +53,7 @@ TEST_P(Lifetimes, EndWithinACompletionHandlerAmongOtherCalls) {
   std::promise<void> ended;
   auto client = std::make_shared<Client>(server());
   Client& calls = *client;
-  // The reply to this call grants more than one credit, so that the two calls below can be in progress together.
+  // Over RDMA, the two calls below can be in progress together only after a reply has granted more than one credit.
   calls.call<hello::Null>({}, asio::use_future).get();
   auto hanging = calls.call<hello::Hang>({}, asio::use_future);
   bed.await_held(1);

@@ -110,7 +110,7 @@ std::uint64_t sum_of(std::span<const std::byte> octets) {
   return sum;
 }
 
-// [8166-3.4.5-a] the position of a second Read chunk includes the data and the pad of the first Read chunk
+// [8166-3.4.5-a] the Position of the second Read chunk counts the data and the pad of the first Read chunk
 TEST(CustomService, TwoArguments) {
   Bed bed;
   const auto memory = bed.buffer(100'000);

@@ -45,7 +45,7 @@ TEST(ResentCalls, AttachToTheCallInProgress) {
   });
   ASSERT_TRUE(bed.wait([&bed] { return bed.held.size() == 1; }));
   bed.network.drop_connection_after(0);
-  // The client detects the loss of the connection when it sends this call.
+  // The network breaks the connection instead of delivering this call.
   bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   EXPECT_EQ(bed.held.size(), 1u);

@@ -41,7 +41,8 @@ void Control::on_init(const wire::Header& header) {
   if (phase_ != ExchangePhase::off && !wire::v2::decode(header.option, option)) return on_malformed(header);
   if (phase_ == ExchangePhase::negotiating) peer_.receive_buffer_size = connection_.thresholds_.send;
   if (!take(ExchangeEvent::init, header.xid)) return;
-  // The peer's INIT_XCHAR shows that the peer has receives for optional messages, so they need no call credit any more.
+  // This INIT_XCHAR shows that the peer has receives for optional messages. INIT_XCHAR of this side, if it has been
+  // sent, therefore needs no call credit any more.
   held_ = false;
   for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown characteristics are ignored
   // The present limit of this side's Sends, which no request has changed yet, becomes the least size that the policy

@@ -47,8 +47,8 @@ class ServingLink {
   /// connection.
   void drain() noexcept { draining_ = true; }
 
-  /// The requester of the reverse direction, created on first use. Null on a client's connection, and if the connection
-  /// was lost before the first use.
+  /// The requester of the reverse direction, created on first use. Null if this side is the client, or if the
+  /// connection was lost before the first use.
   const std::shared_ptr<ReverseRequester>& reverse();
   ReverseRequester* existing_reverse() const noexcept { return reverse_.get(); }
   /// True while the layer above may make reverse calls and holds a reference to the requester for them.

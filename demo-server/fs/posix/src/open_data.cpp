@@ -45,8 +45,8 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
   }
   if (refused != Status::acces || node.stat.attributes.uid != (acts_ ? caller.uid : itself_.uid)) return refused;
   // The mode denies the access, but the server permits it to the owner of the file. The owner may have opened the file
-  // on the client before the mode was changed. A local program could then still use its descriptor. NFSv3 does not tell
-  // the server which files a client has open.
+  // on the client before the mode was changed. On a local file system, the owner could still use the open file. NFSv3
+  // does not tell the server which files a client has open.
   const int flags = use == Use::read ? O_RDONLY : O_RDWR;
   auto opened = acts_ ? reopen(node.fd.get(), flags) : open_own(node.fd.get(), flags);
   if (!opened) return opened.error();

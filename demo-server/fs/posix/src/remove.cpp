@@ -125,7 +125,7 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
 
 /// To be called after an object has been moved to another directory, `target`, with the new name `name`. If the object
 /// is a directory, returns it for settle(), because its ".." has changed and must be written to the disk too. Returns
-/// no object if the moved one is not a directory, or if the file system commits changes in order.
+/// no object if the moved one is not a directory or cannot be opened, or if the file system commits changes in order.
 PosixFileSystem::Unsettled PosixFileSystem::moved_directory(const Node& target, std::string_view name) const {
   if (commits_in_order_) return {};
   act_as_server();

@@ -40,9 +40,8 @@ Result<void> check_written(int fd);
 /// Sets the mode, the atime and the mtime of an open file or directory, as far as `attributes` contains them.
 Result<void> set_attributes(const Fd& file, const SetAttributes& attributes);
 
-/// Removes the file that a failed copy has created, if the copy has written nothing to it. `made` is the created file.
-/// Removes nothing if the file is not empty, or if `name` now names another file. `directory` is an open directory or,
-/// if `name` is a path, AT_FDCWD.
+/// Removes the file `made`, which a failed copy has created as `name`. Removes nothing if the file is not empty, or if
+/// `name` now refers to another file. `directory` is an open directory or, if `name` is a path, AT_FDCWD.
 void take_back(int directory, const std::string& name, const Fd& made) noexcept;
 
 /// An entry of a local directory.

@@ -14,9 +14,9 @@ bool commits_in_order(int directory) noexcept;
 /// blocks. Returns Status::notsupp if it cannot make the unnamed file that it needs.
 Status commit_changes(int directory) noexcept;
 
-/// Returns true if fsync may omit some changed inodes. It does so on ext2, ext3 and ext4 without a journal before Linux
-/// 6.18 (seen with 6.1). It omits the inodes of new objects, of objects whose link count has changed, and of
-/// directories that have grown. If a caller sets an attribute of the object before fsync, fsync writes the inode too.
+/// Returns true if fsync may omit some changed inodes. Before Linux 6.18 (seen with 6.1), fsync does so on ext2, ext3
+/// and ext4 without a journal. It omits the inodes of new objects, of objects whose link count has changed, and of
+/// directories that have grown. If an attribute of the object is set before fsync, fsync writes the inode too.
 bool forgets_inodes(int directory) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -71,7 +71,7 @@ class ConnectionEvents {
   ~ConnectionEvents() = default;
 };
 
-/// Limits the number of log lines that peers can cause on the connections of one thread.
+/// Limits the number of log lines that peers can cause on the connections that share this object. Used on one thread.
 struct PeerLogLimits {
   LogLimit messages;  ///< limits the lines about messages and calls
   LogLimit ends;      ///< limits the lines about connections that end or are not accepted
@@ -87,7 +87,7 @@ struct ConnectionSetup {
   /// credit for each call that this side may have outstanding.
   std::uint32_t chunk_work = 256;
   Log log;  ///< the connection becomes the subject of the lines
-  /// Limits the number of log lines that peers can cause. The connections of a thread share the object, which must
+  /// Limits the number of log lines that peers can cause. Connections of one thread may share the object, which must
   /// outlive them. Null: no limit.
   PeerLogLimits* log_limits = nullptr;
   /// Limits the memory that the receives of several connections take together. The object must outlive the connections
@@ -171,7 +171,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   // Transport characteristics, in version two.
   Characteristics characteristics() const noexcept;
-  /// Returns null with VersionChoice::one. The exchange that it returns is valid until this Connection is destroyed.
+  /// Returns null with VersionChoice::one. The exchange that it returns is valid while this Connection object exists.
   CharacteristicsExchange* exchange() noexcept;
   /// request_characteristics() and change_characteristics() do the same as CharacteristicsExchange::async_request() and
   /// async_change().

@@ -5,9 +5,9 @@
 // Operation. The provider adds completions, and the start and the end of the connection, as they occur. run() calls the
 // user's callbacks for them: on_established() first, then those of the completions in the order of addition, and
 // on_disconnected() last. After each batch of completions, run() calls on_batch_end(). The provider calls run() from
-// its own handlers on the io_context, or lets wake() post it. The provider does not call run() within a function that
-// the user has called. Before the callback of a work request runs, the slots of the work request are free again, so
-// that the callback can post.
+// its own handlers on the io_context, or lets wake() post it. The provider does not call run() within those of its
+// functions that the user calls. Before the callback of a work request runs, the slots of the work request are free
+// again, so that the callback can post.
 //
 // Ownership. WorkContext and QueuePairEvents objects belong to the user. A callback may quiesce the queue pair, but
 // must not destroy it, because run() continues after the callback.
@@ -48,8 +48,8 @@ class CompletionDispatcher {
 
   /// Sets the maximum number of completions that may wait for run() at a time. Call it once, before the first add().
   void reserve(std::size_t completions) { ready_.reserve(completions); }
-  /// Adds a completion: a later run() calls `context` with `completion`. If `slots` is not null, it points to the
-  /// provider's number of slots in use. run() subtracts `count` from this number directly before it calls `context`.
+  /// Adds a completion: a later run() calls context.on_completion(completion). If `slots` is not null, it points to the
+  /// provider's number of slots in use. run() subtracts `count` from this number directly before that call.
   void add(WorkContext& context, const Completion& completion, std::uint32_t* slots = nullptr,
            std::uint32_t count = 1) noexcept;
   /// Makes run() call on_established(info). `info` must stay valid until then.

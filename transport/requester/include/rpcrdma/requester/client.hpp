@@ -52,7 +52,7 @@ struct ClientOptions {
   /// If a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
   /// re-established: the server may have vanished without closing the connection. The same happens if calls that were
   /// cancelled or have passed their deadlines hold all credits. The client checks this when a call passes its deadline,
-  /// and when this time has passed since a call was cancelled.
+  /// when the `grace` of such a call ends, and when this time has passed since a call was cancelled.
   std::chrono::milliseconds silence{10000};
   /// The longest time for which the end of a call that is cancelled or past its deadline waits for the server. The
   /// memory of such a call may still be in use, because the server transfers data or has not accepted the Send. After
