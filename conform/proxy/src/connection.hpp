@@ -30,8 +30,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using Time = std::chrono::milliseconds;
 
-  /// One direction of the relay. Except in join(), which reads once more, a read begins only after all whole frames of
-  /// the previous read have been written. This bounds the memory that the direction uses.
+  /// One direction of the relay. To bound the memory that it uses, a read begins only after the whole frames of the
+  /// previous read have been written. Only join() begins one more read before that.
   struct Half {
     Half(Side its_side, boost::asio::io_context& context);
     Side side;

@@ -8,8 +8,8 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// When a message has taken this number of bytes of heap memory (HeapMemory), it gets no more. The long opaque takes no
-/// such memory, because the message only refers to it.
+/// The number of bytes of heap memory (HeapMemory) after which a message gets no more of it. This memory holds the
+/// bytes of the message beside its long opaque, to which the message only refers.
 constexpr std::size_t kMostBeside = kLongOpaque;
 
 /// True if `auth` writes the same bytes in each of two runs of the encoder. Libtirpc's AUTH_NONE and AUTH_SYS do so.

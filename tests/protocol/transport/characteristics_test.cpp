@@ -300,7 +300,8 @@ TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
   EXPECT_EQ(server_asks(size_of(16384)).receive_buffer_size, Disposition::pending);
   for (int i = 0; i < 300 && client().own.receive_buffer_size == 4096; ++i) calls(4);
   ASSERT_EQ(client().own.receive_buffer_size, 16384u);
-  // The replies need more RDMA Writes than a connection may have outstanding, so the fifth reply waits.
+  // The replies need more RDMA Writes than a connection may have outstanding. The fifth reply therefore still waits
+  // when the sixth call arrives, whose handler makes the request.
   Shape shape;
   shape.results = {1u << 20};
   shape.reply_body = 9000;

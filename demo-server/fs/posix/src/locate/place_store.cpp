@@ -379,8 +379,8 @@ void PlaceStore::take_file() {
   database_ = std::move(*opened);
   if (awaited)
     log_.info(
-        "{}: no longer in use by another server or a replaced export; it now stores the places (directory and name) of "
-        "files",
+        "{}: another server or a replaced export has released it; this server now stores the places (directory and "
+        "name) of files in it",
         file_.string());
 }
 

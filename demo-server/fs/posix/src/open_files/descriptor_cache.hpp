@@ -45,7 +45,8 @@ class DescriptorCache {
 
   /// Returns a descriptor that `user` has of the file `key` and that permits `use`. Null if the cache has none.
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
-  /// Adds `file`. Drops each other descriptor that the user has of the same file and that permits nothing more.
+  /// Adds `file`. Drops each other descriptor that the user has of the same file, unless it permits a use that `file`
+  /// does not permit.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
   /// Drops the descriptors that all users have of a file. A descriptor in use is closed when the last operation
   /// releases it.

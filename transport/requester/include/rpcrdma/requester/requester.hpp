@@ -30,8 +30,9 @@ class RPCRDMA_EXPORT Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  /// Writes the RPC call message, its XID first, into `out`. Runs when a credit is available. Runs again if memory or
-  /// send credits were short, and each time that the call has to be sent again. Must always write the same message.
+  /// Writes the RPC call message, its XID first, into `out`. Runs when the server's credit grant permits the call. Runs
+  /// again if there was not enough memory or room in the send queue, and each time that the call has to be sent again.
+  /// Must always write the same message.
   /// Memory given to out.item() stays valid and unchanged until done().
   virtual void encode(PayloadBuilder& out) noexcept = 0;
   /// Runs when the call is over. The peer can then no longer access memory of this call.

@@ -34,8 +34,8 @@ struct ServerOptions {
   /// addresses and their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their
   /// own, a quarter as large but at least `max_chunk`.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// The largest Read chunk or long call that is accepted, in bytes. A reply in a Reply chunk, without its items, can
-  /// be only a little longer. No RFC sets this limit.
+  /// The largest Read chunk or long call that is accepted, in bytes. Also limits a reply in a Reply chunk: such a
+  /// reply, not counting its items, may have at most 64 KiB more. No RFC sets this limit.
   std::uint32_t max_chunk = (1u << 20) + 65536;
   /// The number of bytes of a long call that the server pulls before it delivers the call to the handler, at least 8.
   /// The handler pulls the other bytes with IncomingCall::pull_rest(). If a long call has other Read chunks besides its
