@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "commands/format.hpp"
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/nfs/local.hpp"
 
@@ -18,8 +19,8 @@ void Reporter::fail(std::string_view subject, std::string_view why) {
   failed_ = true;
   if (progress_ != nullptr) progress_->clear();
   // A name with a line feed must not split the line.
-  fmt::print(stderr, "rpcrdma-nfs: {}: {}: {}{}\n", command_, printable(subject, true), printable(why, true),
-             std::exchange(remark_, {}));
+  print_error("rpcrdma-nfs: {}: {}: {}{}\n", command_, printable(subject, true), printable(why, true),
+              std::exchange(remark_, {}));
 }
 
 void Reporter::fail(std::string_view subject, const error_code& why) {

@@ -30,8 +30,13 @@ nfs::Task<void> make_with_parents(Context& context, nfs::PathResolver::Path path
     path.push_back(std::move(missing.back()));
     missing.pop_back();
     const Result<void> made = co_await make_one(context, path, mode);
-    // Another client may have created the directory meanwhile.
-    if (!made && made.error() != nfs::Status::exist) co_return made.error();
+    if (made) continue;
+    if (made.error() != nfs::Status::exist) co_return made.error();
+    // Another client may have created the directory meanwhile. But the name may also be that of a symbolic link that
+    // leads nowhere, or of a new file.
+    const Result<nfs::Node> node = co_await context.paths.resolve(path, true);
+    if (!node || node->attributes.type != nfs::FileType::directory)
+      co_return make_error_code(missing.empty() ? nfs::Status::exist : nfs::Status::notdir);
   }
   co_return Result<void>();
 }

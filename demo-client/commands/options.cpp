@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/poll.hpp"
@@ -224,7 +225,7 @@ Checked take_arguments(const Text& text, Options& options) {
 }
 
 Exit usage_error(const std::string& what) {
-  fmt::print(stderr, "rpcrdma-nfs: {} (see rpcrdma-nfs --help)\n", what);
+  print_error("rpcrdma-nfs: {} (see rpcrdma-nfs --help)\n", what);
   return {2};
 }
 

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <vector>
 
+#include "rpcrdma/base/print_error.hpp"
+
 namespace rpcrdma::commands {
 
 int run_statistics(const std::string& address, bool once, bool json) {
@@ -22,7 +24,7 @@ int run_statistics(const std::string& address, bool once, bool json) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (!failed) ::execv((self.parent_path() / arguments[0]).c_str(), argv);
   ::execvp(arguments[0], argv);
-  fmt::print(stderr, "rpcrdma-nfs: stats: cannot run {}: {}\n", arguments[0], std::strerror(errno));
+  print_error("rpcrdma-nfs: stats: cannot run {}: {}\n", arguments[0], std::strerror(errno));
   return 1;
 }
 

@@ -13,6 +13,7 @@
 #include "commands/context.hpp"
 #include "commands/statistics.hpp"
 #include "rpcrdma/base/log_format.hpp"
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/limits.hpp"
@@ -100,7 +101,7 @@ int main(int argc, char** argv) {
   commands::Reporter report(options.command);
   const auto tap = capture::open_capture(options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-nfs")));
   if (!tap) {
-    fmt::print(stderr, "rpcrdma-nfs: {}\n", tap.error().why);
+    print_error("rpcrdma-nfs: {}\n", tap.error().why);
     return 1;
   }
   const capture::ToggleBySignal toggled(*tap);

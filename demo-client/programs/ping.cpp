@@ -15,6 +15,7 @@
 #include <ctime>
 #include <sstream>
 
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/help.hpp"
@@ -42,7 +43,7 @@ struct Options {
 void end_by_signal(int number) { _exit(128 + number); }
 
 int usage_error(const std::string& what) {
-  fmt::print(stderr, "rpcrdma-ping: {} (see rpcrdma-ping --help)\n", what);
+  print_error("rpcrdma-ping: {} (see rpcrdma-ping --help)\n", what);
   return 2;
 }
 
@@ -204,7 +205,7 @@ asio::awaitable<int> ping(nfs::Client& client, const Options& options, const Run
   const Clock::time_point start = Clock::now();
   Result<std::vector<double>> times = co_await measure(client, options);
   if (!times) {
-    fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
+    print_error("rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
     co_return 1;
   }
   if (options.rate > 0)
@@ -220,7 +221,7 @@ asio::awaitable<void> run(asio::io_context& context, const Runner& runner, const
   const std::string& host = options.server.host;
   const auto client = co_await nfs::Client::connect(context, host, options.server.port, options.client);
   if (!client) {
-    fmt::print(stderr, "rpcrdma-ping: {}:{}: {}\n", host, options.server.port, why(client.error()));
+    print_error("rpcrdma-ping: {}:{}: {}\n", host, options.server.port, why(client.error()));
     co_return;
   }
   status = co_await ping(**client, options, runner);
@@ -239,7 +240,7 @@ int main(int argc, char** argv) {
   fabric::raise_locked_memory_limit();
   const auto tap = capture::open_capture(options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-ping")));
   if (!tap) {
-    fmt::print(stderr, "rpcrdma-ping: {}\n", tap.error().why);
+    print_error("rpcrdma-ping: {}\n", tap.error().why);
     return 1;
   }
   options.client.fabric.tap = *tap;
@@ -253,7 +254,7 @@ int main(int argc, char** argv) {
     });
     runner.run();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rpcrdma-ping: {}\n", error.what());
+    print_error("rpcrdma-ping: {}\n", error.what());
     return 1;
   }
   return status;

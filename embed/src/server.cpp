@@ -4,6 +4,7 @@
 // Ownership: the loops stop before anything that runs on them is destroyed.
 // Error handling: if the start fails, run() prints one line and returns an exit status.
 #include "rpcrdma/server.hpp"
+#include "rpcrdma/base/print_error.hpp"
 
 #include <fmt/format.h>
 
@@ -67,7 +68,7 @@ int Server::run() try {
   stop();
   return EXIT_SUCCESS;
 } catch (const std::exception& failed) {
-  fmt::print(stderr, "{}\n", failed.what());
+  print_error("{}\n", failed.what());
   return EXIT_FAILURE;
 }
 

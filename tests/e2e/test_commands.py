@@ -160,6 +160,11 @@ class Commands:
         self.nfs_fails("mkdir", self.url("file"))
         self.nfs_fails("mkdir", "-p", self.url("file/below"))
 
+    def test_mkdir_over_a_symbolic_link_that_leads_nowhere(self):
+        self.nfs("ln", "-s", "missing", self.url("link"))
+        self.assertIn("File exists", self.nfs_fails("mkdir", "-p", self.url("link")))
+        self.assertIn("Not a directory", self.nfs_fails("mkdir", "-p", self.url("link/below")))
+
     def test_rm(self):
         self.put("file")
         self.nfs("rm", self.url("file"))

@@ -2,6 +2,7 @@
 """Log lines name the connection and the call that they are about, as the statistics do. Listeners count connections."""
 import json
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from kit.case import Case
 from kit.fabric import iwarp_only
 from kit.metrics import OPTIONS, scrape, stats, sum_of
 from kit.rpc import ERR_CHUNK, MKDIR, MSG, NFS, RpcPeer, call, header
+from kit.server import binary
 from kit.tcp import TcpPeer, record
 from kit.waiting import scaled, wait_until
 
@@ -234,3 +236,20 @@ class Listeners(Case):
         self.assertRegex(done.stdout, rf"(?m)^{re.escape(names[1])} +1 +1 +1 +0 +1 +[0-9]+B +[0-9]+B +0  iwarp$")
         for peer in (second, *tcp):
             peer.close()
+
+
+class FullDisk(Case):
+    """Nothing can be written to stderr. No program ends by that."""
+
+    def test_counters(self):
+        server = self.server(prefix=["sh", "-c", 'exec "$0" "$@" 2>/dev/full'])
+        for _ in range(3):
+            server.process.send_signal(signal.SIGUSR1)
+            self.nfs("ls", server.url("/memory"))
+        self.assertEqual(server.stop(), 0)
+
+    def test_client(self):
+        server = self.server()
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([binary("rpcrdma-nfs"), "cat", server.url("/memory/missing")], stderr=full, check=False)
+        self.assertEqual(done.returncode, 1)

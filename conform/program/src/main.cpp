@@ -7,6 +7,7 @@
 
 #include "captured.hpp"
 #include "command.hpp"
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/limits.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
@@ -70,10 +71,10 @@ int main(int argc, char** argv) {
   try {
     return parse_and_run(argc, argv);
   } catch (const UsageError& error) {
-    fmt::print(stderr, "rpcrdma-conform: {} (see rpcrdma-conform --help)\n", error.what());
+    print_error("rpcrdma-conform: {} (see rpcrdma-conform --help)\n", error.what());
     return kUsageError;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rpcrdma-conform: {}\n", error.what());
+    print_error("rpcrdma-conform: {}\n", error.what());
     return kUnreachable;
   }
 }

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "command.hpp"
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/conform/framework/reports.hpp"
 
 namespace rpcrdma::conform {
@@ -94,7 +95,7 @@ int run_suite(const Suite& suite, Subject subject, const RunWords& words, const 
   options.subject = std::move(subject);
   const Reports reports(words);
   if (const std::string wrong = reach(); !wrong.empty()) {
-    fmt::print(stderr, "{}: {}: {}\n", kProgram, options.subject.peer, wrong);
+    print_error("{}: {}: {}\n", kProgram, options.subject.peer, wrong);
     return kUnreachable;
   }
   return run(suite, options, healthy, reports.all()).exit_status();

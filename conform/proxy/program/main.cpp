@@ -9,6 +9,7 @@
 #include <exception>
 
 #include "options.hpp"
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/cli/limits.hpp"
 
 namespace {
@@ -23,7 +24,7 @@ std::string text_of(const Tcp::endpoint& endpoint) {
 }
 
 void print_counters(const Proxy& proxy) {
-  fmt::print(stderr, "counters {}\n", proxy.counters().text());
+  rpcrdma::print_error("counters {}\n", proxy.counters().text());
   std::fflush(stderr);
 }
 
@@ -45,7 +46,7 @@ int serve(Options options) {
   boost::asio::signal_set signals(context, SIGTERM, SIGINT, SIGUSR1);
   const auto at = proxy.listen(options.listen);
   if (!at) {
-    fmt::print(stderr, "rpcrdma-proxy: cannot listen at {}: {}\n", text_of(options.listen), at.error().message());
+    rpcrdma::print_error("rpcrdma-proxy: cannot listen at {}: {}\n", text_of(options.listen), at.error().message());
     return EXIT_FAILURE;
   }
   await_signal(signals, proxy);
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
     auto options = parse_options(argc, argv, status);
     return options ? serve(std::move(*options)) : status;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rpcrdma-proxy: {}\n", error.what());
+    rpcrdma::print_error("rpcrdma-proxy: {}\n", error.what());
     return EXIT_FAILURE;
   }
 }

@@ -8,6 +8,7 @@
 #include <random>
 #include <sstream>
 
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/cli/help.hpp"
 
@@ -130,7 +131,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& sta
     refusal = error.what();
   }
   if (!refusal) return options;
-  fmt::print(stderr, "rpcrdma-proxy: {} (see rpcrdma-proxy --help)\n", *refusal);
+  print_error("rpcrdma-proxy: {} (see rpcrdma-proxy --help)\n", *refusal);
   status = 2;
   return std::nullopt;
 }

@@ -7,6 +7,8 @@
 
 #include "options.hpp"
 
+#include "rpcrdma/base/print_error.hpp"
+
 // Suppresses a report of LeakSanitizer that shows no real leak: a forked process exits before OpenSSL frees the objects
 // that it has allocated for the first thread.
 extern "C" {
@@ -23,7 +25,7 @@ int main(int argc, char** argv) {
     if (!options) return status;
     return rpcrdma::sim::hunt(*options) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rpcrdma-sim: {}\n", error.what());
+    rpcrdma::print_error("rpcrdma-sim: {}\n", error.what());
     return EXIT_FAILURE;
   }
 }

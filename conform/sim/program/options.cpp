@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/cli/help.hpp"
 
 namespace rpcrdma::sim {
@@ -82,7 +83,7 @@ std::optional<HuntOptions> parse_options(int argc, const char* const* argv, int&
     status = app.exit(help);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "rpcrdma-sim: {} (see rpcrdma-sim --help)\n", error.what());
+    print_error("rpcrdma-sim: {} (see rpcrdma-sim --help)\n", error.what());
     status = 2;
     return std::nullopt;
   }

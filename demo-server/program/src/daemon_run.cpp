@@ -13,6 +13,7 @@
 #include <future>
 #include <utility>
 
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/nfsd/program/daemon.hpp"
 #include "rpcrdma/nfsd/service/signals.hpp"
 
@@ -225,8 +226,7 @@ void Daemon::report_counters() {
       waits.found += one.found;
       waits.blocks += one.blocks;
     }
-    fmt::print(
-        stderr,
+    print_error(
         "counters connections={} accepted={} refused={} calls={} rejected={} rdma_errors={} regions={} "
         "registered={} lent={} bulk={} receive={} descriptors={} tcp_connections={} tcp_accepted={} tcp_refused={} "
         "polls={} polls_found={} blocks={}\n",

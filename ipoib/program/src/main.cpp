@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "program.hpp"
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/cli/limits.hpp"
 
 namespace {
@@ -16,7 +17,7 @@ int serve(rpcrdma::ipoib::Options options) {
   const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-ip", options.log_format));
   rpcrdma::ipoib::Program program(std::move(options), log);
   if (const auto failed = program.start()) {
-    fmt::print(stderr, "rpcrdma-ip: {}\n", *failed);
+    rpcrdma::print_error("rpcrdma-ip: {}\n", *failed);
     return EXIT_FAILURE;
   }
   fmt::print("{}\n", program.ready_line());
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
     auto options = rpcrdma::ipoib::parse_options(argc, argv, status);
     return options ? serve(std::move(*options)) : status;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rpcrdma-ip: {}\n", error.what());
+    rpcrdma::print_error("rpcrdma-ip: {}\n", error.what());
     return EXIT_FAILURE;
   }
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/cli/help.hpp"
@@ -190,7 +191,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& sta
     refusal = error.what();
   }
   if (!refusal) return options;
-  fmt::print(stderr, "rpcrdma-ip: {} (see rpcrdma-ip --help)\n", *refusal);
+  print_error("rpcrdma-ip: {} (see rpcrdma-ip --help)\n", *refusal);
   status = 2;
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "privileges.hpp"
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/capture_option/capture_option.hpp"
 
 namespace rpcrdma::ipoib {
@@ -106,9 +107,8 @@ void Program::shut_down(int status) {
 
 void Program::report() const {
   const Runner::Counters waits = runner_.counters();
-  fmt::print(stderr, "counters connections={} registered={} {} polls={} polls_found={} blocks={}\n",
-             link_->connections(), link_->registered_bytes(), link_->statistics().text(), waits.polls, waits.found,
-             waits.blocks);
+  print_error("counters connections={} registered={} {} polls={} polls_found={} blocks={}\n", link_->connections(),
+              link_->registered_bytes(), link_->statistics().text(), waits.polls, waits.found, waits.blocks);
   std::fflush(stderr);
 }
 

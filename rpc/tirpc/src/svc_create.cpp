@@ -4,6 +4,7 @@
 #include <boost/system/system_error.hpp>
 #include <cerrno>
 
+#include "rpcrdma/base/print_error.hpp"
 #include "rpcrdma/tirpc.h"
 #include "service.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 constexpr const char* kDefaultListen = "0.0.0.0:0";
 
 SVCXPRT* creation_failed(const char* address, const char* why, int number) {
-  fmt::print(stderr, "rpcrdma_svc_create: cannot listen at {}: {}\n", address, why);
+  print_error("rpcrdma_svc_create: cannot listen at {}: {}\n", address, why);
   errno = number;
   return nullptr;
 }
@@ -44,11 +45,11 @@ SVCXPRT* rpcrdma_svc_create(const rpcrdma_svc_options* options) {
 
 bool_t rpcrdma_svc_reg(SVCXPRT* xprt, rpcprog_t prog, rpcvers_t vers, void (*dispatch)(svc_req*, SVCXPRT*)) {
   if (!svc_reg(xprt, prog, vers, dispatch, nullptr)) {
-    fmt::print(stderr, "rpcrdma_svc_reg: program {} version {} has another dispatch function\n", prog, vers);
+    rpcrdma::print_error("rpcrdma_svc_reg: program {} version {} has another dispatch function\n", prog, vers);
     return FALSE;
   }
   const auto announced = rpcrdma::tirpc::Service::of(xprt).announce(prog, vers);
-  if (!announced) fmt::print(stderr, "rpcrdma_svc_reg: {}\n", announced.error());
+  if (!announced) rpcrdma::print_error("rpcrdma_svc_reg: {}\n", announced.error());
   return announced ? TRUE : FALSE;
 }
 

@@ -9,6 +9,7 @@ namespace rpcrdma {
 template <class Run, class Otherwise>
 class RunOrElse {
  public:
+  /// Calls neither function yet.
   RunOrElse(Run run, Otherwise otherwise) noexcept : run_(std::move(run)), otherwise_(std::move(otherwise)) {}
   RunOrElse(RunOrElse&& from) noexcept
       : run_(std::move(from.run_)),
@@ -18,6 +19,7 @@ class RunOrElse {
   ~RunOrElse() {
     if (pending_) otherwise_();
   }
+  /// Calls `run`. The destructor then does not call `otherwise`.
   void operator()() {
     pending_ = false;
     run_();
