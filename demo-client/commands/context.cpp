@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "commands/context.hpp"
 
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>

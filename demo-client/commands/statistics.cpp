@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "commands/statistics.hpp"
 
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpcrdma-nfs: one command on files of an NFSv3 server.
-#include <fmt/core.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>

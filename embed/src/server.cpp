@@ -6,8 +6,6 @@
 #include "rpcrdma/server.hpp"
 #include "rpcrdma/base/print_error.hpp"
 
-#include <fmt/format.h>
-
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpcrdma-conform: tests peers of any make against the rules of RPC-over-RDMA and iWARP.
-#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpcrdma-sim: deterministic simulation of clients and a server.
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <exception>

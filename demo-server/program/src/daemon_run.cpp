@@ -3,7 +3,6 @@
 // Operation: the control thread waits for signals and never blocks, so that a second SIGTERM and the deadline of the
 // first one take effect whatever hangs. It passes work that may block to the main thread or to the I/O threads.
 // Error handling: at the deadline _Exit() ends the process, whatever still hangs.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <fmt/core.h>
 
 #include <boost/system/system_error.hpp>
 #include <cerrno>
