@@ -64,7 +64,7 @@ void FileWriter::write(const Record& record, std::uint64_t run) {
   if (std::exchange(run_, run) != run) failed_ = false;
   if (!failed_) {
     if (size_ == 0)
-      begin_file();  // an earlier run could not create this file, or could not write its header
+      begin_file();  // an earlier run could not create this file or write its header, or it is a FIFO
     else if (options_.size != 0 && size_ + blocks_.size() >= options_.size)
       rotate();
   }
@@ -216,9 +216,12 @@ void FileWriter::write_all() noexcept {
   }
   if (failed) {
     fail(failed);
-    // Removes the part of blocks_ that has been written. ftruncate() fails for a FIFO, which keeps that part.
-    if (::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0)
-      ::lseek(file_.get(), static_cast<off_t>(size_), SEEK_SET);
+    ++number_;  // blocks_ may contain the openings of connections, which the next run therefore shows again
+    // Removes the part of blocks_ that has been written.
+    [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(size_));
+    // lseek() fails for a FIFO, which keeps that part. The next run opens the FIFO again: a new reader needs the
+    // header.
+    if (::lseek(file_.get(), static_cast<off_t>(size_), SEEK_SET) < 0) size_ = 0;
     lost_.fetch_add(pending_, std::memory_order_relaxed);
   } else {
     size_ += blocks_.size();

@@ -49,7 +49,7 @@ class FileWriter {
   const CaptureOptions& options_;
   const std::atomic<bool>& given_up_;
   Fd file_;
-  std::uint64_t number_ = 0;  // number of the file, from 1 on
+  std::uint64_t number_ = 0;  // connections whose Connection::shown_in has another value must be shown again
   std::uint64_t size_ = 0;    // bytes in the file
   std::int64_t began_ = 0;
   std::uint64_t run_ = 0;

@@ -2,8 +2,10 @@
 // Files that cannot be written for some time.
 #include "file_writer.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstring>
@@ -106,6 +108,55 @@ TEST_F(FileWriterTest, AFileThatIsMissingIsCreatedLater) {
   }
   EXPECT_FALSE(fs::exists(options_.file));
   check_second_run();
+}
+
+// The opening of a second connection is lost with the blocks that could not be written. The next run shows it.
+TEST_F(FileWriterTest, TheOpeningOfAConnectionIsShownInTheNextRun) {
+  Connection other;
+  other.local = other.peer = {boost::asio::ip::address_v4::loopback(), 2};
+  other.remark = "the second one";
+  const Event event(other);
+  {
+    const Limit full(RLIMIT_FSIZE);
+    writer_.write(event.record, 1);
+    EXPECT_EQ(writer_.flush(), boost::system::errc::file_too_large);
+  }
+  writer_.write(event.record, 2);
+  writer_.close(0);
+  std::ifstream in(options_.file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(bytes.find(other.remark), bytes.npos);
+}
+
+TEST(FileWriter, ANewReaderOfAFifoGetsAHeader) {
+  std::string folder = (fs::temp_directory_path() / "rpcrdma-capture-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  CaptureOptions options;
+  options.file = fs::path(folder) / "fifo";
+  ASSERT_EQ(::mkfifo(options.file.c_str(), 0600), 0);
+  const auto open_reader = [&options] { return Fd(::open(options.file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)); };
+  const auto signal = std::signal(SIGPIPE, SIG_IGN);
+  Fd reader = open_reader();
+  const std::atomic<bool> given_up{false};
+  FileWriter writer(options, given_up);
+  ASSERT_FALSE(writer.open());
+  Connection connection;
+  connection.local = connection.peer = {boost::asio::ip::address_v4::loopback(), 1};
+  const Event event(connection);
+  char header[4096];
+  ASSERT_GT(::read(reader.get(), header, sizeof header), 0);  // the pipe keeps what has not been read
+  reader = {};
+  writer.write(event.record, 1);
+  EXPECT_EQ(writer.flush(), boost::system::errc::broken_pipe);
+
+  reader = open_reader();
+  writer.write(event.record, 2);
+  EXPECT_FALSE(writer.flush());
+  std::uint32_t type = 0;
+  EXPECT_EQ(::read(reader.get(), &type, sizeof type), static_cast<ssize_t>(sizeof type));
+  EXPECT_EQ(type, 0x0a0d0d0au);  // Section Header Block
+  std::signal(SIGPIPE, signal);
+  fs::remove_all(folder);
 }
 
 }  // namespace
