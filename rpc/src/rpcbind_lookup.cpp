@@ -4,6 +4,7 @@
 // Error handling: no_rpcbind if the list of entries cannot be fetched, not_registered if no entry matches.
 #include "rpcrdma/rpc/rpcbind_lookup.hpp"
 
+#include <rpc/rpc.h>  // before rpcb_prot.h, which does not compile alone
 #include <rpc/rpcb_prot.h>
 
 #include <boost/asio/as_tuple.hpp>

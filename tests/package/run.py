@@ -6,11 +6,13 @@
     run.py BUILD headers-alone                             compiles each installed header by itself
     run.py BUILD exports                                   checks the symbols of the shared library, and its soname
     run.py BUILD subproject                                uses the source tree as a part of another project
+    run.py BUILD sources                                   compiles each source of the library by itself
     run.py BUILD EXAMPLE cmake|pkgconfig                   builds an example, shared and static, and runs it
 """
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -142,10 +144,19 @@ def subproject(package):
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(TOP / "examples/hello", source)
     listed = source / "CMakeLists.txt"
-    listed.write_text(re.sub(r"find_package\(rpcrdma.*\)", f'add_subdirectory("{TOP}" librpcrdma EXCLUDE_FROM_ALL)',
+    # The project has a module with the name of one of ours.
+    (source / "cmake").mkdir()
+    (source / "cmake/Dependencies.cmake").write_text("")
+    own = 'list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_SOURCE_DIR}/cmake")\n'
+    listed.write_text(re.sub(r"find_package\(rpcrdma.*\)", own + f'add_subdirectory("{TOP}" librpcrdma EXCLUDE_FROM_ALL)',
                              listed.read_text()))
-    run("cmake", "-S", source, "-B", source / "build", "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DCMAKE_C_COMPILER={package.compiler['C']}",
+    run("cmake", "-S", source, "-B", source / "build", "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        "-DRPCRDMA_INSTALL=ON", "-DCMAKE_INSTALL_PREFIX=/opt/one", "-DCMAKE_INSTALL_LIBDIR=/opt/one/lib64", f"-DCMAKE_C_COMPILER={package.compiler['C']}",
         f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}")
+    listed = (source / "build/librpcrdma/packaging/rpcrdma.pc").read_text()
+    assert "prefix=${pcfiledir}/../../\nlibdir=${prefix}/lib64\nincludedir=${prefix}/include\n" in listed, listed
+    cache = (source / "build/CMakeCache.txt").read_text()
+    assert not re.search(r"^CMAKE_BUILD_TYPE:\w+=.", cache, re.M), "the library sets the project's build type"
     planned = run("ninja", "-C", source / "build", "-t", "commands", "hello-server")
     assert "librpcrdma_fabric_iwarp" in planned and "rpcrdma-nfsd" not in planned, planned
     commands = json.loads((source / "build/compile_commands.json").read_text())
@@ -154,6 +165,26 @@ def subproject(package):
     generate_it = run("ninja", "-C", source / "build", "-t", "commands", "-s", "hello-server.rpcrdma/hello.stamp")
     run("sh", "-c", generate_it.splitlines()[-1], cwd=source / "build")
     run(*command.split(" -o ")[0].split(), "-fsyntax-only", source / "server.cpp")
+
+
+def sources(package):
+    """Compiles each source by itself, as a build without CMAKE_UNITY_BUILD does: together, one source may lack an include
+    that another has."""
+    build = package.work / "sources"
+    run("cmake", "-S", TOP, "-B", build, "-G", "Ninja", "-DRPCRDMA_TESTS=OFF", "-DRPCRDMA_BENCH=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        f"-DCMAKE_C_COMPILER={package.compiler['C']}", f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}")
+    run("ninja", "-C", build, "rpcrdma_xdr_protocols")  # generates headers
+
+    def compile_one(entry):
+        command = [*shlex.split(entry["command"].split(" -o ")[0]), "-fsyntax-only", entry["file"]]
+        done = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True, check=False)
+        return f"{entry['file']}:\n{done.stderr}" if done.returncode != 0 else None
+
+    entries = [entry for entry in json.loads((build / "compile_commands.json").read_text()) if entry["file"].startswith(f"{TOP}/")
+               and not entry["file"].startswith(f"{build}/")]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        failed = [problem for problem in pool.map(compile_one, entries) if problem]
+    sys.exit("\n".join(failed) if failed else 0)
 
 
 def needed(program):
@@ -249,7 +280,7 @@ def plugin_is_shared(package, program, kind):
 def main():
     package = Package(sys.argv[1])
     steps = {"install": install, "headers": headers, "headers-alone": headers_alone, "exports": exports,
-             "subproject": subproject}
+             "subproject": subproject, "sources": sources}
     if sys.argv[2] in steps:
         steps[sys.argv[2]](package)
     else:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Resolves the text of a server's address to an IP address and a port, by host name and rpcbind. Also reverse calls:
 // after a look-up, and long ones.
+#include <rpc/rpc.h>  // before rpcb_prot.h, which does not compile alone
 #include <rpc/rpcb_prot.h>
 
 #include <future>
