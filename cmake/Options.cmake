@@ -8,7 +8,7 @@ option(RPCRDMA_COVERAGE "Instrument for coverage" OFF)
 option(RPCRDMA_LLD "Link with lld if it is installed" OFF)
 set(RPCRDMA_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or thread")
 
-if(NOT CMAKE_BUILD_TYPE)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 set(CMAKE_CXX_STANDARD 20)

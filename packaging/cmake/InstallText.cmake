@@ -6,6 +6,7 @@
 # prefix /usr, etc is /etc, as in GNUInstallDirs.
 function(rpcrdma_full_path result dir)
   set(prefix "${CMAKE_INSTALL_PREFIX}")
+  cmake_path(ABSOLUTE_PATH prefix)  # --prefix may be relative to the current folder
   if(dir STREQUAL "etc" AND prefix MATCHES "^/usr/?$")
     set(prefix "/")
   endif()

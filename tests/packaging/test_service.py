@@ -59,6 +59,14 @@ class Installation(unittest.TestCase):
             self.install(root, "/opt/other")
             self.assertEqual(settings.read_text(), "threads = 1\n")
 
+    def test_a_relative_prefix(self):
+        """As with cmake --install BUILD --prefix here: the prefix is relative to the current folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("cmake", "-DCMAKE_INSTALL_PREFIX=here", "-P", BUILD / "packaging/cmake_install.cmake", cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (unit,) = Path(folder, "here").rglob("rpcrdma-nfsd.service")
+            self.assertIn(f"\nExecStart={folder}/here/sbin/rpcrdma-nfsd ", unit.read_text())
+
     def test_usr(self):
         with tempfile.TemporaryDirectory() as root:
             self.install(root, "/usr")
