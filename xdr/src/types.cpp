@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The XDR routines of types that rpcgen does not generate: booleans, bulk items, texts, file handles.
+// The XDR routines of types that rpcgen does not generate: booleans, arrays, optional data, bulk items, texts, file
+// handles.
 #include <cstdlib>
 
 #include "rpcrdma/xdr/boolean.hpp"
@@ -7,6 +8,7 @@
 #include "rpcrdma/xdr/decoder.hpp"
 #include "rpcrdma/xdr/encoder.hpp"
 #include "rpcrdma/xdr/file_handle.hpp"
+#include "rpcrdma/xdr/limits.hpp"
 #include "rpcrdma/xdr/text.hpp"
 
 using rpcrdma::xdr::Decoder;
@@ -19,6 +21,36 @@ bool_t xdr_strict_bool(XDR* xdrs, bool_t* value) {
   if (!done || (word != FALSE && word != TRUE)) return FALSE;
   *value = static_cast<bool_t>(word);
   return TRUE;
+}
+
+bool_t xdr_limited_array(XDR* xdrs, char** items, u_int* count, u_int max_count, u_int size, xdrproc_t each) {
+  Decoder* decoder = xdrs->x_op == XDR_DECODE ? Decoder::of(xdrs) : nullptr;
+  if (decoder == nullptr) return xdr_array(xdrs, items, count, max_count, size, each);
+  const std::uint32_t claimed = decoder->u32();
+  // An element takes at least 4 bytes.
+  if (!decoder->ok() || claimed > max_count || claimed > decoder->remaining() / 4) return FALSE;
+  if (claimed != 0 && *items == nullptr) *items = static_cast<char*>(std::calloc(claimed, size));
+  if (claimed != 0 && *items == nullptr) return FALSE;
+  *count = claimed;
+  for (std::uint32_t i = 0; i < claimed; ++i)
+    if (!each(xdrs, *items + std::size_t{i} * size)) return FALSE;  // xdr_free() frees the items decoded so far
+  return TRUE;
+}
+
+bool_t xdr_limited_pointer(XDR* xdrs, char** data, u_int size, xdrproc_t each) {
+  constexpr std::uint32_t kMaxDepth = 10'000;  // a level of a list of integers takes 160 bytes of the stack
+  thread_local std::uint32_t depth = 0;
+  bool_t follows = *data != nullptr ? TRUE : FALSE;
+  if (!xdr_strict_bool(xdrs, &follows)) return FALSE;
+  if (!follows) {
+    *data = nullptr;
+    return TRUE;
+  }
+  if (depth == kMaxDepth && xdrs->x_op != XDR_FREE) return FALSE;
+  ++depth;
+  const bool_t done = xdr_reference(xdrs, data, size, each);
+  --depth;
+  return done;
 }
 
 bool_t xdr_bulk_data(XDR* xdrs, bulk_data* data) {

@@ -90,11 +90,17 @@ class Refused(unittest.TestCase):
         self.check(PROGRAM.format("void PUT(bulk_data) = 1;"), 2, "struct")
         self.check(PROGRAM.format("int *GET(void) = 1;"), 2, "typedef")
         self.check(PROGRAM.format("other GET(void) = 1;"), 2, "unknown type")
+        self.check(PROGRAM.format("void PUT(quadruple) = 1;"), 2, "no such type")
         self.check(PROGRAM.format("void A(void) = 1;\nvoid B(void) = 1;"), 3, "the number")
         self.check(PROGRAM.format("void GET_IT(void) = 1;\nvoid get_it(void) = 2;"), 3, "two procedures have the name")
 
     def test_names(self):
         self.check("program DELETE_PROG { version V { void A(void) = 1; } = 1; } = 2;", 1, "reserved")
+        self.check("program TIMEPROG { version V { void A(void) = 1; } = 1; } = 2;", 1, "reserved")
+        for text in ("struct s {\n int class;\n};", "struct s {\n int *new;\n};", "enum e {\n private = 1\n};",
+                     "union u switch (int a) {\n case 1: int this; };", "\nstruct namespace { int a; };",
+                     "\ntypedef int template;", "\nconst public = 1;"):
+            self.check(text, 2, "reserved in C++")
         self.check("struct p { int a; };\n" + PROGRAM.format("void A(void) = 1;"), 2, "also defined")
 
     def test_random_garbage(self):
@@ -129,6 +135,24 @@ class Accepted(unittest.TestCase):
         status, error, _ = generate("#ifdef RPC_HDR\n%int a;\n#endif\n\n" + result("string s<>;"))
         self.assertEqual(status, 1)
         self.assertRegex(error, r"^test\.x:6: ")
+
+    def test_includes(self):
+        """A file that is included is looked for beside the file that includes it, in any working directory."""
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "types.x").write_text("struct pair { int a; int b; };\n")
+            (Path(folder) / "test.x").write_text('#include "types.x"\n' + PROGRAM.format("pair GET(void) = 1;"))
+            subprocess.run([sys.executable, str(GENERATOR), "--output", f"{folder}/out", f"{folder}/test.x"], check=True)
+            self.assertIn("struct pair {", (Path(folder) / "out/test.h").read_text())
+            self.assertIn("saturated(32u)", (Path(folder) / "out/test.rpcrdma.hpp").read_text())
+
+    def test_names_of_files(self):
+        """The include guard is a name, which differs for files whose names begin alike."""
+        guards = set()
+        for name in ("key-value", "key-events", "key.v2"):
+            _, error, files = generate("const LIMIT = 3;\n", name)
+            self.assertEqual(error, "")
+            guards.add(files[f"{name}.h"].split("#ifndef ")[1].split("\n")[0])
+        self.assertEqual(guards, {"_KEY_VALUE_H_RPCGEN", "_KEY_EVENTS_H_RPCGEN", "_KEY_V2_H_RPCGEN"})
 
     def test_no_macros_of_programs(self):
         _, _, files = generate("const LIMIT = 3;\n" + PROGRAM.format("void A(void) = 1;"))

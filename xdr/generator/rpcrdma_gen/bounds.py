@@ -11,8 +11,7 @@ MAX_ITEMS = 4  # rpc::kMaxEligibleResults
 BASIC = {name: size for size, names in {
     4: "int u_int long u_long short u_short char u_char bool float int8_t int16_t int32_t uint8_t uint16_t uint32_t "
        "u_int8_t u_int16_t u_int32_t",
-    8: "hyper u_hyper quad_t u_quad_t longlong_t u_longlong_t double int64_t uint64_t u_int64_t",
-    16: "quadruple"}.items() for name in names.split()}
+    8: "hyper u_hyper quad_t u_quad_t longlong_t u_longlong_t double int64_t uint64_t u_int64_t"}.items() for name in names.split()}
 BULK, TEXT = "bulk_data", "text_data"
 
 
@@ -86,6 +85,8 @@ class Bounds:
             return Size(Expression())
         if name in (BULK, TEXT, "string"):
             return self.opaque(Declaration(name, name, "single", None, line))
+        if name == "quadruple":
+            raise SourceError(line, "'quadruple': libtirpc has no such type")
         definition = self.types.get(name)
         if definition is None:
             raise SourceError(line, f"unknown type '{name}': its size is not known; define it in this file")
@@ -223,7 +224,7 @@ class Bounds:
                                                  f"this result has no such member")
             kind = member.type
         kind = self.resolved_name(kind)
-        if kind not in BASIC or kind in ("float", "double", "bool", "quadruple"):
+        if kind not in BASIC or kind in ("float", "double", "bool"):
             raise SourceError(declared.line, f"annotation 'max {path}': '{kind}' is not an integer")
         return Expression(0, [(1, f"rpcrdma::rpc::bound_of({path})")])
 

@@ -106,6 +106,11 @@ LEXEME = re.compile(r"""
 NOTE = re.compile(r"/\*\s*rpcrdma\s*:(.*?)\*/", re.DOTALL)
 KEYWORDS = {"const", "typedef", "enum", "struct", "union", "switch", "case", "default", "program", "version", "void",
             "unsigned", "string", "opaque"}
+CPP_KEYWORDS = set("""alignas alignof and asm auto bool break case catch char class concept const continue co_await co_return
+co_yield decltype default delete do double else enum explicit export extern false float for friend goto if inline int long
+mutable namespace new noexcept not nullptr operator or private protected public register requires return short signed
+sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void volatile
+while xor""".split())
 FIELD_PATH = r"args(?:\.[A-Za-z_]\w*)+"
 
 
@@ -190,6 +195,13 @@ class Parser:
             raise SourceError(line, f"'{text}': expected a name")
         return text
 
+    def cpp_name(self):
+        """The name of a type, a member or a constant, which rpcgen writes to the header."""
+        line, name = self.line(), self.identifier()
+        if name in CPP_KEYWORDS:
+            raise SourceError(line, f"'{name}' is reserved in C++: rename it, which does not change the protocol")
+        return name
+
     def value(self):
         line, text = self.line(), self.take()
         return self.number(text, line)
@@ -245,7 +257,7 @@ class Parser:
         self.specification.types[name] = definition
 
     def constant(self, line):
-        name = self.identifier()
+        name = self.cpp_name()
         self.take("=")
         if name in self.specification.constants:
             raise SourceError(line, f"'{name}' is defined twice")
@@ -262,11 +274,11 @@ class Parser:
         self.define(declared.name, declared, line)
 
     def enum(self, line):
-        name = self.identifier()
+        name = self.cpp_name()
         self.take("{")
         following = 0
         while True:
-            constant_line, constant = self.line(), self.identifier()
+            constant_line, constant = self.line(), self.cpp_name()
             if self.accept("="):
                 following = self.value()
             if constant in self.specification.constants:
@@ -279,7 +291,7 @@ class Parser:
         self.define(name, Enum(name, line), line)
 
     def struct(self, line):
-        name = self.identifier()
+        name = self.cpp_name()
         self.take("{")
         members = []
         while not self.accept("}"):
@@ -294,7 +306,7 @@ class Parser:
         self.define(name, Struct(name, members, line), line)
 
     def union(self, line):
-        name = self.identifier()
+        name = self.cpp_name()
         self.take("switch")
         self.take("(")
         switch = self.declaration()
@@ -343,8 +355,8 @@ class Parser:
         if self.accept("*"):
             if kind in ("string", "opaque"):
                 raise SourceError(line, f"a pointer to {kind} is not possible")
-            return Declaration(kind, self.identifier(), "pointer", None, line)
-        name = self.identifier()
+            return Declaration(kind, self.cpp_name(), "pointer", None, line)
+        name = self.cpp_name()
         if self.accept("["):
             size = self.size()
             self.take("]")

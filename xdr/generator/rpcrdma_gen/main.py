@@ -45,11 +45,11 @@ def generate(options):
     parser = Parser(preprocessed(str(source), text, options.cpp))
     specification = parser.parse()
     words = {token.text for token in parser.tokens}
-    uses = ["rpcrdma/xdr/boolean.hpp"]
+    uses = ["rpcrdma/xdr/boolean.hpp", "rpcrdma/xdr/limits.hpp"]
     uses += ["rpcrdma/xdr/bulk.hpp"] if BULK in words else []
     uses += ["rpcrdma/xdr/text.hpp"] if TEXT in words else []
     procedures = Emitter(specification).emit(source.name, stem)
-    header, code = header_and_code(text, stem, uses, options.rpcgen)
+    header, code = header_and_code(text, stem, uses, options.rpcgen, str(source.resolve().parent))
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / f"{stem}.h", header)

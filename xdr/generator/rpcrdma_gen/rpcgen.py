@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs rpcgen for the types of a .x file, and adapts its output to C++."""
+import os
 import re
 import subprocess
 import tempfile
@@ -9,6 +10,9 @@ from .language import SourceError
 
 SKIPPED = re.compile(r"/\*.*?\*/|^%[^\n]*$|\"[^\"\n]*\"", re.DOTALL | re.MULTILINE)
 INCLUDE = re.compile(r'^#include "rpcrdma[^\n]*\n', re.MULTILINE)
+# The routines of libtirpc that accept too much: called, or passed to another routine.
+TRUSTING = re.compile(r"\bxdr_(bool|array|pointer)\b(?= \(xdrs,)|(?<=\(xdrproc_t\) )xdr_(bool)\b")
+CHECKED = {"bool": "xdr_strict_bool", "array": "xdr_limited_array", "pointer": "xdr_limited_pointer"}
 
 
 def without_programs(text):
@@ -37,10 +41,10 @@ def preprocessed(path, text, cpp):
     return done.stdout
 
 
-def run(rpcgen, kind, source, folder):
+def run(rpcgen, kind, source, folder, beside):
     output = folder / f"{source.stem}.{kind}"  # rpcgen makes the include guard from this name
     done = subprocess.run([rpcgen, "-C", f"-{kind}", "-i", "0", "-o", str(output), source.name], cwd=folder,
-                          capture_output=True, text=True, check=False)
+                          env={**os.environ, "CPATH": beside}, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         first = (done.stderr.strip().splitlines() or ["failed"])
         found = re.search(r"line (\d+): (.*)", done.stderr)
@@ -48,13 +52,14 @@ def run(rpcgen, kind, source, folder):
     return output.read_text()
 
 
-def header_and_code(text, stem, uses, rpcgen):
-    """The contents of NAME.h and NAME_xdr.cpp. `uses`: headers of this library that the types need."""
+def header_and_code(text, stem, uses, rpcgen, beside):
+    """The contents of NAME.h and NAME_xdr.cpp. `uses`: headers of this library that the types need. `beside`: the folder
+    of the file, where the preprocessor finds the files that it includes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = folder / f"{stem}.x"
         source.write_text(without_programs(text))
-        header, code = run(rpcgen, "h", source, folder), run(rpcgen, "c", source, folder)
+        header, code = (run(rpcgen, kind, source, folder, beside) for kind in "hc")
     # Moves C++ headers out of extern "C". Gives enums a fixed underlying type, so that any value from a peer is
     # defined.
     includes = "".join(f'#include "{name}"\n' for name in uses)
@@ -62,6 +67,8 @@ def header_and_code(text, stem, uses, rpcgen):
     header = INCLUDE.sub("", header)
     header = header.replace("#include <rpc/rpc.h>\n", "#include <rpc/rpc.h>\n" + includes, 1)
     header = re.sub(r"\benum (\w+) \{", r"enum \1 : int {", header)
+    # rpcgen makes the name of the include guard from that of the file, which may have other characters than a name.
+    header = re.sub(r"_[^\n]*_H_RPCGEN", lambda found: re.sub(r"\W", "_", found.group()), header)
     if not INCLUDE.search(code) and f'#include "{stem}.h"' not in code:
         code = f'#include "{stem}.h"\n' + code
-    return header, code.replace("xdr_bool (", "xdr_strict_bool (")
+    return header, TRUSTING.sub(lambda found: CHECKED[found[1] or found[2]], code)
