@@ -2,10 +2,12 @@
 """rpcrdma-conform server against rpcrdma-nfsd, and against faulty servers."""
 import re
 import socket
+import struct
 import xml.etree.ElementTree
 from pathlib import Path
 
-from kit.answering import Answerer
+from kit import rpc
+from kit.answering import ATTRIBUTES, CHANGED, MOUNTED, Answerer, found, page
 from kit.case import Case
 from kit.fabric import ADDRESS, FABRIC, iwarp_only
 from kit.waiting import DEADLINE_S
@@ -13,6 +15,26 @@ from kit.waiting import DEADLINE_S
 RULES = Path(__file__).resolve().parents[2] / "docs/requirements.tsv"
 PATIENCE_S = DEADLINE_S / 10  # for one answer; only a failure waits that long
 SUMMARY = re.compile(r"^(MUST|SHOULD|ROBUSTNESS) +(\d+) passed +(\d+) failed +(\d+) skipped +(\d+) known$", re.MULTILINE)
+
+
+MADE = struct.pack(">II", 0, 1) + rpc.opaque(b"file") + bytes(4 + 8)  # NFS3_OK, the handle of the object, no attributes
+
+
+def files(read, listed=()):
+    """Answers for Answerer. `read` gets offset and count of READ, and returns data and eof. If names are `listed`, a
+    directory has them for ever."""
+    def answer(program, procedure, arguments):
+        if program == rpc.MOUNT:
+            return MOUNTED
+        if procedure == 6:  # READ
+            data, eof = read(*struct.unpack_from(">QI", arguments, 8))
+            return bytes(4 + 4) + struct.pack(">II", len(data), eof) + rpc.opaque(data)
+        if procedure == 7:  # WRITE
+            return CHANGED + struct.pack(">II", struct.unpack_from(">I", arguments, 16)[0], 2) + bytes(8)
+        removed = struct.pack(">I", 13) + bytes(8) if listed else CHANGED  # NFS3ERR_ACCES
+        return {1: ATTRIBUTES, 3: found(b"file"), 8: MADE, 9: MADE, 10: MADE, 12: removed, 13: removed,
+                16: page(listed, True, plus=False)}.get(procedure)
+    return answer
 
 
 class Conform(Case):
@@ -107,6 +129,13 @@ class Conform(Case):
         self.assertIn("No MUST failed.", page)
         self.assertEqual(page.count("<details"), len(results))
 
+    def test_reports_that_cannot_be_written(self):
+        server = self.server()
+        for name in ("tap", "junit", "html"):
+            with self.subTest(name=name):
+                done = self.conform(server, "--export", "/memory", "--only", "mount/*", f"--{name}", "/dev/full")
+                self.assertEqual((done.returncode, done.stderr.count(b"\n")), (2, 1), done.stderr)
+
     def test_report_to_standard_output(self):
         done = self.conform(self.server(), "--export", "/memory", "--only", "mount/*", "--tap", "-")
         self.assertEqual(done.returncode, 0)
@@ -158,6 +187,33 @@ class Conform(Case):
         self.assertIn(b"the call was executed: SUCCESS", done.stdout)
 
     @iwarp_only("the tested server speaks iWARP only")
+    def test_a_server_without_attributes(self):
+        """Its replies to READ are shorter than others, and it returns less than requested if a reply does not fit."""
+        class Short(Answerer):
+            def _reply(self, received):
+                reply = super()._reply(received)
+                return reply if len(reply) <= 4096 else b""
+
+        most = 4096 - 72
+        with Short(files(lambda offset, count: (bytes(min(count, most)), False))) as server:
+            done = self.conform(server, "--export", "/memory", "--only", "thresholds/reply-above-without-a-chunk")
+        self.assertEqual((done.returncode, self.failures(done)), (0, []), done.stdout)
+
+    @iwarp_only("the tested server speaks iWARP only")
+    def test_a_server_whose_files_have_no_end(self):
+        with Answerer(files(lambda offset, count: (bytes(800), False))) as server:
+            done = self.conform(server, "--export", "/memory", "--only", "read-chunks/inline-data")
+        self.assertEqual((done.returncode, self.failures(done)), (1, ["read-chunks/inline-data"]), done.stdout)
+        self.assertIn(b"READ returns data without end", done.stdout)
+
+    @iwarp_only("the tested server speaks iWARP only")
+    def test_a_server_that_removes_nothing(self):
+        """The tester gives up to remove its files."""
+        with Answerer(files(lambda offset, count: (bytes(count), True), [(b"many", 1, b"")])) as server:
+            self.conform(server, "--export", "/memory", "--only", "rpc/rpc-version-0")
+            self.assertLess(server.calls, 3000)
+
+    @iwarp_only("the tested server speaks iWARP only")
     def test_a_server_that_gives_up(self):
         """The run ends early when the server stops answering NULL."""
         class Tired(Answerer):
@@ -181,6 +237,7 @@ class Conform(Case):
                           ("server", "--program", "null", "--only", "(", "127.0.0.1:1"),
                           ("server", "--program", "null", "--only", "nothing-of-this-name", "127.0.0.1:1"),
                           ("server", "--program", "null", "--known", "/no/such/file", "127.0.0.1:1"),
+                          ("server", "--program", "null", "--known", "/tmp", "127.0.0.1:1"),
                           ("server", "--program", "null", "--html", "/no/such/folder/page", "127.0.0.1:1")):
             with self.subTest(arguments=arguments):
                 done = self.run_program("rpcrdma-conform", *arguments)

@@ -46,6 +46,11 @@ class ConformIwarp(Case):
         self.assertIn("fpdu/crc-on-by-the-reply", shown)
         self.assertEqual({line[0] for line in LINE.findall(shown) if line[2] != "fpdu/crc-off"}, {"pass"}, shown)
 
+    def test_a_server_with_large_receives(self):
+        one = self.server(options=["--inline-threshold", "262144"])
+        shown = self.conform(one.address, "--only", "*/too-long")
+        self.assertEqual([line[0] for line in LINE.findall(shown)], ["pass"] * 3, shown)
+
     def test_list(self):
         """--list needs no peer."""
         done = self.run_program("rpcrdma-conform", "iwarp", "--list", "--only", "terminate/*")

@@ -158,21 +158,32 @@ void Service::rename(In& in, Out& out) {
     if (entry == from->entries.end() || to->type != nfs::kDirectory) {
       status = nfs::kNoent;
     } else if (const std::uint64_t id = entry->second; from != to || old_name != new_name) {
-      files_.remove(*to, new_name);
-      to->entries[new_name] = id;
-      from->entries.erase(old_name);
-      files_.find(id)->parent = to->id;
+      Node* const moved = files_.find(id);
+      const auto old = to->entries.find(new_name);
+      const Node* const replaced = old == to->entries.end() ? nullptr : files_.find(old->second);
+      if (replaced && (replaced->type == nfs::kDirectory) != (moved->type == nfs::kDirectory)) {
+        status = nfs::kExist;
+      } else if (replaced && !replaced->entries.empty()) {
+        status = nfs::kNotempty;
+      } else {
+        files_.remove(*to, new_name);
+        to->entries[new_name] = id;
+        from->entries.erase(old_name);
+        moved->parent = to->id;
+      }
     }
   }
   wcc(out.u32(status), from);
   wcc(out, to);
 }
 
+/// LINK. Refuses a directory: a directory within itself would have no end.
 void Service::link(In& in, Out& out) {
   const Node* const node = object(in);
   Node* const directory = object(in);
   const std::string name = in.text(kLongestName);
-  const bool good = node && directory && directory->type == nfs::kDirectory && !directory->entries.contains(name);
+  const bool good = node && node->type != nfs::kDirectory && directory && directory->type == nfs::kDirectory &&
+                    !directory->entries.contains(name);
   if (good) directory->entries[name] = node->id;
   post_op(out.u32(good ? nfs::kOk : nfs::kExist), node);
   wcc(out, directory);

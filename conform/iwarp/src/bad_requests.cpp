@@ -45,7 +45,8 @@ void add_revisions(IwarpFamily& family) {
                 [revision](Peer& peer) {
                   Request request;
                   request.revision = static_cast<std::uint8_t>(revision);
-                  refused(peer, encode(request));
+                  peer.send(encode(request));
+                  peer.expect_refused(peer.options().patience, true);
                 });
 }
 

@@ -40,7 +40,7 @@ class Peer {
   void reset();
   /// The next `count` bytes; fewer if the stream ends, or if nothing arrives within the timeout.
   Bytes receive(std::size_t count);
-  /// Reads until the stream ends, or nothing arrives for `patience`. Adds up to about 1 MiB of the bytes to `rest`.
+  /// Reads until the stream ends, or nothing arrives for `patience`. Adds the bytes to `rest`; fails beyond 1 MiB.
   End drain(Bytes& rest, std::chrono::milliseconds patience);
   /// Whether bytes, or the end of the stream, arrive within 300 ms.
   bool speaks_soon();
@@ -52,9 +52,9 @@ class Peer {
   /// Sends a Request that must be accepted.
   Reply start(const Request& request);
   Reply start() { return start(request()); }
-  /// The peer must end the connection. Before that, it may send a Reply that rejects the connection or has no private
-  /// data.
-  void expect_refused(std::chrono::milliseconds patience);
+  /// The peer must end the connection. Before that, it may send a Reply that rejects the connection or, if
+  /// `may_announce` is true, one without private data, which announces the revision that the peer supports.
+  void expect_refused(std::chrono::milliseconds patience, bool may_announce = false);
   void expect_refused() { expect_refused(options_.patience); }
 
   // Full operation.
@@ -78,6 +78,8 @@ class Peer {
   /// The peer must end the connection with a Terminate that has one of these codes.
   Segment expect_terminate(const std::vector<TerminateCode>& codes);
   End last_end() const noexcept { return end_; }
+  /// The size of the peer's Receives according to the private data of its Reply (RFC 8797).
+  std::uint32_t size_of_receives() const noexcept { return size_of_receives_; }
   /// Whether CRCs are in use.
   bool crc() const noexcept { return crc_; }
 
@@ -95,6 +97,7 @@ class Peer {
   std::size_t position_ = 0, fpdu_at_ = 0;  // positions in the stream of FPDUs, markers included
   Bytes fpdu_;                              // the FPDU that is being received, with its markers
   std::uint32_t msn_ = 1;
+  std::uint32_t size_of_receives_ = 1024;
   std::map<std::uint32_t, std::uint32_t> received_;  // number of messages received on each queue
   std::uint32_t xid_ = 0;
 };

@@ -104,12 +104,18 @@ std::vector<Violation> of_offsets() {
       second_at("offset-wrap", "a call whose second segment is at offset 0xFFFFFFF0", 0xFFFFFFF0, kBeyond, Level::must),
       {"too-long",
        "5041-7.1-a 5040-5.3-c",
-       "a Send of 64000 bytes",
+       "a Send of 64000 bytes, or of several times as much if the peer announces larger Receives",
        {{kDdp, 2, 5}},
-       [](Peer&, std::uint32_t msn) {
+       [](Peer& peer, std::uint32_t msn) {
+         constexpr std::uint32_t kPart = 64000;
+         std::vector<Bytes> out;
          Untagged header;
          header.msn = msn;
-         return std::vector<Bytes>{encode(header, Bytes(64000))};
+         for (header.last = false; !header.last; header.offset += kPart) {
+           header.last = header.offset + kPart > peer.size_of_receives();
+           out.push_back(encode(header, Bytes(kPart)));
+         }
+         return out;
        }},
   };
 }

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "command.hpp"
 #include "rpcrdma/base/print_error.hpp"
@@ -33,6 +35,11 @@ class Reports {
     if (!stdout_taken_) reporters_.push_back(make_terminal_report(stdout, isatty(STDOUT_FILENO) != 0));
   }
   const std::vector<std::unique_ptr<Reporter>>& all() const noexcept { return reporters_; }
+  /// False if a report could not be written, for example because the disk is full.
+  bool written() const {
+    const auto good = [](std::FILE* file) { return std::fflush(file) == 0 && std::ferror(file) == 0; };
+    return good(stdout) && std::ranges::all_of(files_, [&](const File& each) { return good(each.get()); });
+  }
 
  private:
   void add(const std::string& path, std::unique_ptr<Reporter> (*make)(std::FILE*)) {
@@ -57,8 +64,10 @@ Known read_known(const std::string& path) {
   Known known;
   if (path.empty()) return known;
   std::ifstream file(path);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file) throw UsageError("--known: cannot read " + path);
+  std::string text;
+  // A folder can be opened, but not read: the iterator would throw.
+  if (file.peek(); !file.bad()) text.assign(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad()) throw UsageError("--known: cannot read " + path);
   if (const auto wrong = known.parse(text)) throw UsageError("--known: " + path + ": " + *wrong);
   return known;
 }
@@ -98,7 +107,14 @@ int run_suite(const Suite& suite, Subject subject, const RunWords& words, const 
     print_error("{}: {}: {}\n", kProgram, options.subject.peer, wrong);
     return kUnreachable;
   }
-  return run(suite, options, healthy, reports.all()).exit_status();
+  try {
+    const int status = run(suite, options, healthy, reports.all()).exit_status();
+    if (reports.written()) return status;
+  } catch (const std::system_error&) {
+    // fmt::print() has thrown: run() catches the exceptions of the cases.
+  }
+  print_error("{}: a report could not be written\n", kProgram);
+  return kUsageError;
 }
 
 }  // namespace rpcrdma::conform

@@ -70,7 +70,7 @@ void fill(Session& session, Files& files) {
   files.many_names = kManyNames;
 }
 
-/// Removes the contents of a directory; each pass lists it from the start.
+/// Removes the contents of a directory; each pass lists it from the start. Ends after a pass that removed nothing.
 void empty_directory(Session& session, const nfs::Handle& directory, int depth) {
   for (int passes = 0; passes < 1000; ++passes) {
     const nfs::Directory listing = nfs::decode_readdir(
@@ -79,12 +79,13 @@ void empty_directory(Session& session, const nfs::Handle& directory, int depth) 
     for (const std::string& name : listing.names) {
       if (name == "." || name == "..") continue;
       const Bytes arguments = nfs::name_args(directory, name);
-      if (nfs::status_of(session.call(session.nfs(nfs::kRemove, arguments))) != nfs::kOk && depth > 0) {
+      bool gone = nfs::status_of(session.call(session.nfs(nfs::kRemove, arguments))) == nfs::kOk;
+      if (!gone && depth > 0) {
         const nfs::Object below = nfs::decode_lookup(session.call(session.nfs(nfs::kLookup, arguments)));
         if (below.handle) empty_directory(session, *below.handle, depth - 1);
-        session.call(session.nfs(nfs::kRmdir, arguments));
+        gone = nfs::status_of(session.call(session.nfs(nfs::kRmdir, arguments))) == nfs::kOk;
       }
-      ++removed;
+      removed += gone ? 1 : 0;
     }
     if (removed == 0) return;
   }

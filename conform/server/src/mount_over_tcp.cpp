@@ -44,6 +44,7 @@ class Stream {
       const std::uint32_t mark = In(bytes(4)).u32();
       last = (mark & kLastFragment) != 0;
       const std::uint32_t size = mark & ~kLastFragment;
+      if (size == 0 && !last) throw CaseFailed("MOUNT over TCP: an empty fragment");
       if (size > kLongestReply - out.size()) throw CaseFailed("MOUNT over TCP: a reply that is too long");
       const Bytes fragment = bytes(size);
       out.insert(out.end(), fragment.begin(), fragment.end());

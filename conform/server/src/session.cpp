@@ -9,6 +9,9 @@ namespace {
 /// The count of a READ without a Write chunk. Its reply fits the minimum inline threshold of 1,024 bytes.
 constexpr std::uint32_t kSmallRead = 800;
 
+/// More than the size of any file that the cases write.
+constexpr std::size_t kLongestFile = 1u << 20;
+
 }  // namespace
 
 std::string nfs_status(std::uint32_t status) { return fmt::format("nfsstat3 {}", status); }
@@ -201,6 +204,7 @@ Bytes Session::contents_of(const nfs::Handle& file) {
     const nfs::Read part = nfs::decode_read(call(nfs(nfs::kRead, nfs::read_args(file, out.size(), kSmallRead))), false);
     Record::expect(part.status == nfs::kOk, "READ failed: " + nfs_status(part.status));
     out.insert(out.end(), part.data.begin(), part.data.end());
+    Record::expect(out.size() <= kLongestFile, "READ returns data without end");
     if (part.eof || part.data.empty()) return out;
   }
 }

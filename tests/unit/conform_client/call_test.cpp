@@ -101,6 +101,20 @@ TEST_F(ReplyTest, WritesAndWhatTheyLeave) {
   EXPECT_NE(nfs::decode_write(serve(nfs::kWrite, nfs::write_args(*made.handle, far, data)).results).status, nfs::kOk);
 }
 
+TEST_F(ReplyTest, DirectoriesAreNotReplacedOrLinked) {
+  const nfs::Handle folder = lookup("folder");
+  const auto rename = [this](View from, const char* old_name, View to, const char* new_name) {
+    return nfs::status_of(serve(nfs::kRename, nfs::rename_args(from, old_name, to, new_name)).results);
+  };
+  EXPECT_EQ(rename(root, "short", root, "folder"), nfs::kExist);
+  EXPECT_EQ(rename(folder, "nested", root, "folder"), nfs::kExist);
+  serve(nfs::kMkdir, nfs::mkdir_args(root, "other"));
+  EXPECT_EQ(rename(root, "other", root, "folder"), nfs::kNotempty);
+  const Bytes link = Out().opaque(root).opaque(root).text("loop").bytes();
+  EXPECT_NE(nfs::status_of(serve(nfs::kLink, link).results), nfs::kOk);
+  EXPECT_TRUE(service.files().tree().contains("folder/nested"));
+}
+
 TEST_F(ReplyTest, MalformedArguments) {
   EXPECT_EQ(serve(nfs::kRead, Bytes(3)).accept, kGarbageArgs);
   EXPECT_EQ(serve(nfs::kLookup, Out().u32(65).zeros(80).bytes()).accept, kGarbageArgs);
