@@ -292,6 +292,15 @@ class Streams(Case):
         client.sendall(self.sends(1)[0])
         self.assertEqual(exactly(server, 10), b"", "the other direction is cut")
 
+    def test_markers_in_both_directions_are_passed_on(self):
+        client, server = self.between()
+        self.start(client, server, MARKER_BIT, MARKER_BIT)
+        for source, sink in ((client, server), (server, client)):
+            stream = bytes(4) + self.sends(1)[0]  # its payload looks like a long FPDU to one who sees no marker
+            source.sendall(stream)
+            self.assertEqual(exactly(sink, len(stream)), stream)
+        self.assertEqual(self.one.counters()["unframed"], 2)
+
     def test_a_rejected_connection_is_passed_on(self):
         client, server = self.between("cut any 3")
         self.start(client, server, 0, REJECT_BIT)
@@ -424,7 +433,8 @@ class CommandLine(Case):
         self.assertIn("--listen: not ADDR:PORT: host:1", self.refused("--listen", "host:1", "--to", "127.0.0.1:1"))
         self.assertIn("'burn it': not an action", self.refused(*both, "--fault", "burn it"))
         self.assertIn("--log-level", self.refused(*both, "--log-level", "loud"))
-        self.assertIn("cannot read", self.refused(*both, "--script", str(self.folder / "none")))
+        for path in (self.folder / "none", self.folder):
+            self.assertIn("cannot read", self.refused(*both, "--script", str(path)))
         (self.folder / "script").write_text("cut reply\ncut nothing\n")
         self.assertIn("line 2: cut: 'nothing' is neither", self.refused(*both, "--script", str(self.folder / "script")))
         (self.folder / "long").write_bytes(b"#" * ((1 << 20) + 1))

@@ -89,6 +89,7 @@ Refusal read_script(const std::string& path, Script& script) {
   if (!file) return "--script: cannot read " + path;
   std::string text(static_cast<std::size_t>(kMost) + 1, '\0');
   file.read(text.data(), kMost + 1);
+  if (file.bad()) return "--script: cannot read " + path;  // a folder can be opened, but not read
   if (file.gcount() > kMost) return "--script: longer than 1 MiB: " + path;
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (const auto wrong = add_rules(text, script)) return fmt::format("--script: {}: {}", path, *wrong);

@@ -282,12 +282,17 @@ asio::awaitable<void> Connection::write(Half& half, Octets bytes) {
 void Connection::note_start_up(const Half& half, const Frame& frame) {
   if (frame.kind != Kind::mpa_request && frame.kind != Kind::mpa_reply) return;
   const auto& flags = half.frames.flags();
-  // The sender of an MPA frame with the markers flag asks for markers in the FPDUs that it receives. Therefore markers
-  // are in the direction opposite to that of the frame.
-  if (flags && flags->markers) unframe(other(half), "has markers");
   if (flags && flags->reject && half.side == Side::to_client) {
     unframe(to_server_, "belongs to a rejected connection");
     unframe(to_client_, "belongs to a rejected connection");
+    return;
+  }
+  // The sender of an MPA frame with the markers flag asks for markers in the FPDUs that it receives. Therefore markers
+  // are in the direction opposite to that of the frame. That direction stays framed until its own start-up frame has
+  // been read, because the flags of that frame matter too.
+  for (Half* one : {&to_server_, &to_client_}) {
+    const auto& asked = other(*one).frames.flags();
+    if (one->frames.flags() && asked && asked->markers) unframe(*one, "has markers");
   }
 }
 

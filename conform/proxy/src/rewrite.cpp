@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rewrite.hpp"
 
+#include <algorithm>
+
 #include "crc32c.hpp"
 
 namespace rpcrdma::proxy {
@@ -38,11 +40,14 @@ std::optional<Place> place_of(Field field, const Frame& frame) noexcept {
 }  // namespace
 
 std::optional<std::size_t> bit_to_flip(Fault& fault, const Frame& frame) {
-  if (const auto bit = fault.rule.bit)
-    return *bit < frame.size * kBits ? std::optional<std::size_t>(*bit) : std::nullopt;
+  // To correct the CRC would undo a change of the CRC itself.
+  const std::size_t spared = fault.rule.fix_crc && !is_start_up(frame) ? kCrcSize : 0;
+  const std::size_t bits = (frame.size - spared) * kBits;
+  if (const auto bit = fault.rule.bit) return *bit < bits ? std::optional<std::size_t>(*bit) : std::nullopt;
   const auto place = place_of(fault.rule.field, frame);
   if (!place) return std::nullopt;
-  return place->bit + fault.dice.below(static_cast<std::uint32_t>(place->count));
+  const std::size_t count = std::min(place->count, bits - place->bit);
+  return place->bit + fault.dice.below(static_cast<std::uint32_t>(count));
 }
 
 void flip_bit(MutableOctets frame, std::size_t bit) noexcept { frame[bit / kBits] ^= std::byte{0x80} >> (bit % kBits); }

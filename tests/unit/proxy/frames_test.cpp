@@ -222,6 +222,11 @@ TEST(Rewrite, FlippedBits) {
       ASSERT_TRUE(any);
       EXPECT_GE(*any, 16u) << "no bit of the length field is flipped";
       EXPECT_LT(*any, frame->size * 8);
+      Fault fixed{{}, Dice(seed, {}), 1, true};
+      fixed.rule.fix_crc = true;
+      EXPECT_LT(*bit_to_flip(fixed, *frame), (frame->size - 4) * 8) << "no bit of a CRC that is corrected is flipped";
+      fixed.rule.bit = static_cast<std::uint32_t>((frame->size - 4) * 8);
+      EXPECT_FALSE(bit_to_flip(fixed, *frame));
       fault.rule.field = Field::ddp_version;
       EXPECT_EQ(*bit_to_flip(fault, *frame) / 2, 11u);
       fault.rule.field = Field::stag;
