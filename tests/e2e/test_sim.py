@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rpcrdma-sim: the same seeds cause the same events; the command line. The ctest tests sim/* run many seeds."""
+import os
 import re
+import signal
+import subprocess
+from pathlib import Path
 
 from kit.case import Case
 from kit.fabric import iwarp_only
+from kit.server import binary
+from kit.waiting import DEADLINE_S, wait_until
 
 
 @iwarp_only("the simulation has a fabric of its own")
@@ -27,6 +33,22 @@ class Simulation(Case):
         alone = self.played("--seed", "10", "--trace").splitlines()
         self.assertGreater(len(alone), 50)
         self.assertEqual(events[-len(alone):-1], alone[:-1])
+
+    def test_the_calls_of_all_servers_are_counted(self):
+        played = self.played("--seed", "15", "--trace")
+        self.assertGreater(played.count("server starts"), 1)
+        self.assertGreaterEqual(int(re.search(r"(\d+) calls;", played).group(1)), played.count("server runs"))
+
+    def test_a_seed_that_crashes(self):
+        with open(self.folder / "out", "wb") as out:
+            sim = subprocess.Popen([binary("rpcrdma-sim"), "--seeds", "10000000", "--no-shrink", "--trace"], stdout=out)
+        children = Path(f"/proc/{sim.pid}/task/{sim.pid}/children")
+        wait_until(lambda: (self.folder / "out").stat().st_size > 100000, "some seeds")
+        os.kill(int(children.read_text()), signal.SIGKILL)
+        self.assertEqual(sim.wait(DEADLINE_S), 1)
+        *_, failure, totals = (self.folder / "out").read_text().splitlines()
+        seed = re.fullmatch(r"seed (\d+): broken: the program does not crash: signal 9", failure).group(1)
+        self.assertTrue(totals.startswith(f"{seed} seeds from 1: 1 failed"), totals)
 
     def test_a_part_of_a_script(self):
         seed = next(seed for seed in range(1, 100) if self.played("--seed", seed, "--trace").count("fault:") >= 2)

@@ -77,6 +77,7 @@ asio::awaitable<void> FileClient::run() {
     }
     stage_.trace.note("files{}: cannot mount: {}", number_, root.error().message());
   }
+  stage_.trace.require(!stage_.plan.liveness || lost_, invariant::kAlive, "files{} cannot connect or mount", number_);
 }
 
 void FileClient::lose_device() {

@@ -55,7 +55,6 @@ SharedReport make_report() {
 }
 
 void add(const Outcome& outcome, Report& report) {
-  ++report.played;
   report.steps += outcome.steps;
   report.frames += outcome.frames;
   report.calls += outcome.calls;
@@ -71,6 +70,7 @@ void add(const Outcome& outcome, Report& report) {
 template <class Work>
 bool in_child(Report& report, bool silent, Work work) {
   report.invariant[0] = report.what[0] = '\0';
+  report.step = 0;
   std::fflush(stdout);
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
@@ -110,6 +110,7 @@ Plan plan_of(const HuntOptions& options, std::uint64_t seed) {
 bool play_all(const HuntOptions& options, std::uint64_t first, Report& report) {
   for (std::uint64_t seed = first; seed != options.seed + options.seeds; ++seed) {
     report.seed = seed;
+    ++report.played;
     ::alarm(kMostSeconds);
     const Outcome outcome = play(plan_of(options, seed), options.run);
     add(outcome, report);
@@ -163,7 +164,9 @@ void print_script(const Plan& plan) {
 
 void report_failure(const HuntOptions& options, const Report& report) {
   const std::string invariant = report.invariant.data();
-  fmt::print("seed {}: broken at step {}: {}: {}\n", report.seed, report.step, invariant, report.what.data());
+  // A child that has crashed has not told the step.
+  fmt::print("seed {}: broken{}: {}: {}\n", report.seed,
+             report.step != 0 ? fmt::format(" at step {}", report.step) : std::string(), invariant, report.what.data());
   if (!options.shrink) return;
   const SharedReport attempt = make_report();
   print_script(shrink(plan_of(options, report.seed), *attempt, invariant));
@@ -172,6 +175,8 @@ void report_failure(const HuntOptions& options, const Report& report) {
 }  // namespace
 
 std::uint64_t hunt(const HuntOptions& options) {
+  // A child that crashes does not flush its buffer, which would hold the last events of the trace.
+  if (options.run.trace) std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   const SharedReport report = make_report();
   std::uint64_t failures = 0;
   for (std::uint64_t first = options.seed; first != options.seed + options.seeds; first = report->seed + 1) {

@@ -134,7 +134,6 @@ void World::end_clients() {
 }
 
 void World::end_server() {
-  calls_ += life_->server()->counters().calls;
   bool closed = false;
   life_->close(std::chrono::seconds(1), [&closed] { closed = true; });
   if (!run_until([&closed] { return closed; }, "the server closes")) return;

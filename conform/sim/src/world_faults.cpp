@@ -81,6 +81,7 @@ UniqueFunction<void()> World::replace_after(std::uint32_t ms, std::uint32_t cred
 }
 
 void World::end_life() {
+  calls_ += life_->server()->counters().calls;
   life_->end();
   ended_lives_.push_back(std::move(life_));
 }
