@@ -325,6 +325,13 @@ class Top(Case):
         self.assertIn("READDIR", names)
         self.assertEqual(lines[1]["calls_per_second"], 0)
 
+    def test_a_report_that_is_seen_twice_is_no_sample(self):
+        server = self.server(options=OPTIONS)
+        self.nfs("ls", server.url("memory"))
+        done = self.top("--json", "--interval", "0.05", "--count", "6", server.metrics)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertGreater(min(json.loads(line)["seconds"] for line in done.stdout.splitlines()), 0.05)
+
     def test_statistics_of_the_client_program(self):
         server = self.server(options=OPTIONS)
         self.nfs("ls", server.url("memory"))

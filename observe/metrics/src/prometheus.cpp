@@ -342,8 +342,10 @@ void add_capture(Families& out, const CaptureUse& capture) {
 
 void add_process(Families& out, const Report& report, std::string_view version) {
   const ProcessUse use = ProcessUse::now();
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto start = now - std::chrono::duration_cast<std::chrono::system_clock::duration>(report.age);
+  // Computed once, because readers take another start time for a restart. The age of a report does not grow while the
+  // report is kept, and the clock may be set.
+  static const auto start = std::chrono::system_clock::now().time_since_epoch() -
+                            std::chrono::duration_cast<std::chrono::system_clock::duration>(report.age);
   out.begin("rpcrdma_build_info", "Always 1; the label is the version of the program.", MetricType::Gauge);
   out.add(1, {{"version", std::string(version)}});
   out.gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970.",

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <set>
 #include <sstream>
+#include <thread>
 
 namespace rpcrdma::observe {
 namespace {
@@ -124,6 +126,13 @@ TEST(PrometheusTest, HistogramsAreCumulative) {
   EXPECT_EQ(found.at(R"(rpcrdma_call_size_bytes_bucket{program="nfs",version="3",procedure="READ",le="127"})"), 20);
   EXPECT_EQ(found.at(R"(rpcrdma_reply_size_bytes_bucket{program="nfs",version="3",procedure="READ",le="2047"})"), 0);
   EXPECT_EQ(found.at(R"(rpcrdma_reply_size_bytes_bucket{program="nfs",version="3",procedure="READ",le="8191"})"), 20);
+}
+
+TEST(PrometheusTest, TheStartTimeStaysTheSame) {
+  const Report report = report_of(1);
+  const double first = samples(prometheus_text(report, "")).at("process_start_time_seconds");
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(samples(prometheus_text(report, "")).at("process_start_time_seconds"), first);
 }
 
 TEST(PrometheusTest, EscapesLabels) {
