@@ -30,7 +30,7 @@ struct Blob {
 };
 using BlobPtr = std::shared_ptr<Blob>;
 
-/// Used only on the one thread of the server. Calls in progress share the blobs that they use.
+/// Used only on the one thread of the server. Each call in progress keeps a reference to the blob that it uses.
 class Store {
  public:
   void upload(ServerCall<blobs::Upload> call) {

@@ -244,8 +244,8 @@ void LinkState::resume() {
 /// hold ends, and may serve the next hold, because setting a timer for each hold would take longer than most holds
 /// last.
 ///
-/// The limit is a number of runs instead of a time, because the process may not be scheduled for some time. During that
-/// time it cannot notice that the peer has room, but at most one run ends.
+/// The limit is a number of runs instead of a time, because the process may not be scheduled for some time, and then
+/// does not notice that the peer has room. However long that takes, it counts as one run at most.
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
   stall_timer_.expires_after(tick());

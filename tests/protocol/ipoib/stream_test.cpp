@@ -78,8 +78,8 @@ TEST_F(IpoibStream, NotJoined) {
   EXPECT_EQ(receiver_->counts().joined, 0u);
 }
 
-// The link cuts a packet into more segments than the connection takes at a time. It waits for room, and sends each
-// segment once.
+// The link cuts a packet into more segments than the connection takes at a time. The link waits for room, and sends
+// each segment once.
 TEST_F(IpoibStream, MoreSegmentsThanRoom) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   give(tcp_packet(30'000, 1, 5), tcp(30));

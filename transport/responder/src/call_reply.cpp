@@ -115,8 +115,8 @@ void CallImpl::send_reply() {
   // If write_ahead() has written a part of the reply to the Reply chunk, the whole reply must use the chunk. With its
   // header, an inline reply is longer than `ahead_` bytes, so this limit excludes it.
   const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
-  // [8166-4.5.3-b] [8267-3.1-a] plan_reply() fails if a chunk of the call is too small. Nothing has been written to the
-  // chunks yet, unless write_ahead() has written a part of the reply to the Reply chunk.
+  // [8166-4.5.3-b] [8267-3.1-a] plan_reply() fails if a chunk of the call is too small. By then only write_ahead() may
+  // have written to a chunk: a part of the reply to the Reply chunk.
   if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
   plan_.header.xid = header_.xid;         // [8167-5.2-b] [8167-2.4-b] a reply has the XID of its call
   plan_.header.credits = link_->grant();  // [8166-4.2.3-a] a reply carries the granted credits

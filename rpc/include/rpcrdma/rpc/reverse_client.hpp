@@ -55,7 +55,7 @@ class ReverseClient {
   /// Calls P on the client. The token's signature is void(error_code, Decoded<P::Result>). The handler runs on its
   /// associated executor, by default on the connection's executor. `args` is needed only until this function returns.
   /// If this function is called on a thread other than the connection's, it posts the call to the connection's thread.
-  /// The handle may be destroyed while calls are in progress. The token's cancellation slot cancels the call. Emit its
+  /// This object may be destroyed while calls are in progress. The token's cancellation slot cancels the call. Emit its
   /// signal on the executor on which the handler runs.
   ///
   /// Errors, in addition to those of Client::async_call():

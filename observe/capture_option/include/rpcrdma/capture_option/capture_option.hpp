@@ -25,7 +25,8 @@ cli::Section help_section_of_capture();
 boost::system::result<std::shared_ptr<Capture>, CaptureRefusal> open_capture(
     const std::optional<CaptureOptions>& wanted, Log log);
 
-/// While this object exists, SIGUSR2 stops and starts a capture. At most one exists at a time.
+/// While this object exists, SIGUSR2 stops and starts a capture. A process has at most one
+/// such object at a time.
 class ToggleBySignal {
  public:
   /// If `capture` is null, the handling of SIGUSR2 does not change.

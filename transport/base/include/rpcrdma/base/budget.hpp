@@ -10,8 +10,8 @@
 // A request is granted if it is within a bound and enough bytes are free. The bound depends on the number of bytes that
 // are free before the grant (dynamic thresholds):
 //
-//   - The connection holds bytes already. The bytes of the connection, the bytes of its peer address and the requested
-//     bytes together must not exceed the free bytes.
+//   - The connection holds bytes already. The bytes of its peer address, the bytes of the connection once more, and the
+//     requested bytes together must not exceed the free bytes.
 //   - The connection holds no bytes, but its peer address does. The bytes of the address and the requested bytes
 //     together must not exceed three times the free bytes.
 //   - Neither the connection nor its peer address holds bytes. There is no bound.

@@ -92,7 +92,7 @@ struct Object {
 struct Read {
   std::uint32_t status = 0, count = 0;
   bool eof = false;
-  std::uint32_t data_length = 0;  ///< the count word of the data
+  std::uint32_t data_length = 0;  ///< the length that precedes the data in the results
   Bytes data;
 };
 struct Write {
