@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Sources that rpcrdma-gen refuses, with the line that its message names; and some that it accepts."""
+import os
 import subprocess
 import sys
 import tempfile
@@ -99,9 +100,15 @@ class Refused(unittest.TestCase):
         self.check("program TIMEPROG { version V { void A(void) = 1; } = 1; } = 2;", 1, "reserved")
         for text in ("struct s {\n int class;\n};", "struct s {\n int *new;\n};", "enum e {\n private = 1\n};",
                      "union u switch (int a) {\n case 1: int this; };", "\nstruct namespace { int a; };",
-                     "\ntypedef int template;", "\nconst public = 1;"):
+                     "\ntypedef int template;", "struct s {\n int static_assert;\n};", "struct s {\n int wchar_t;\n};", "\nconst public = 1;"):
             self.check(text, 2, "reserved in C++")
         self.check("struct p { int a; };\n" + PROGRAM.format("void A(void) = 1;"), 2, "also defined")
+
+    def test_long_lists(self):
+        text = "struct node { int a; node *next; };\nstruct all { node *first; /* rpcrdma: max %s */ };\n"
+        self.check(text % 10001 + PROGRAM.format("all GET(void) = 1;"), 2, "at most 10000 elements")
+        _, error, _ = generate(text % 10000 + PROGRAM.format("all GET(void) = 1;"))
+        self.assertEqual(error, "")
 
     def test_random_garbage(self):
         """Parses shapes.x truncated at many places, and shapes.x without one character: the parser succeeds, or its
@@ -137,11 +144,14 @@ class Accepted(unittest.TestCase):
         self.assertRegex(error, r"^test\.x:6: ")
 
     def test_includes(self):
-        """A file that is included is looked for beside the file that includes it, in any working directory."""
-        with tempfile.TemporaryDirectory() as folder:
+        """A file that is included is looked for beside the file that includes it, in any working directory, and in the
+        folders of CPATH."""
+        with tempfile.TemporaryDirectory(suffix="with:colon") as folder, tempfile.TemporaryDirectory() as other:
             (Path(folder) / "types.x").write_text("struct pair { int a; int b; };\n")
-            (Path(folder) / "test.x").write_text('#include "types.x"\n' + PROGRAM.format("pair GET(void) = 1;"))
-            subprocess.run([sys.executable, str(GENERATOR), "--output", f"{folder}/out", f"{folder}/test.x"], check=True)
+            (Path(other) / "extra.x").write_text("const EXTRA = 3;\n")
+            (Path(folder) / "test.x").write_text('#include "types.x"\n#include <extra.x>\n' + PROGRAM.format("pair GET(void) = 1;"))
+            subprocess.run([sys.executable, str(GENERATOR), "--output", f"{folder}/out", f"{folder}/test.x"], check=True,
+                           env={**os.environ, "CPATH": other})
             self.assertIn("struct pair {", (Path(folder) / "out/test.h").read_text())
             self.assertIn("saturated(32u)", (Path(folder) / "out/test.rpcrdma.hpp").read_text())
 

@@ -13,6 +13,7 @@ BASIC = {name: size for size, names in {
        "u_int8_t u_int16_t u_int32_t",
     8: "hyper u_hyper quad_t u_quad_t longlong_t u_longlong_t double int64_t uint64_t u_int64_t"}.items() for name in names.split()}
 BULK, TEXT = "bulk_data", "text_data"
+MOST_LISTED = 10000  # as in xdr_limited_pointer()
 
 
 class Expression:
@@ -183,7 +184,10 @@ class Bounds:
         one = self.of(listed, declared.line, lists + ("*" + listed,))
         if one.items:
             raise SourceError(declared.line, f"'{declared.name}': a list cannot contain DDP-eligible items")
-        return Size(self.product(declared, one.fixed, self.limit(declared)) + Expression(WORD))
+        most = self.limit(declared)
+        if not most.terms and most.constant > MOST_LISTED:
+            raise SourceError(declared.line, f"'{declared.name}': a list has at most {MOST_LISTED} elements")
+        return Size(self.product(declared, one.fixed, most) + Expression(WORD))
 
     def without_limit(self, declared):
         if "max" in declared.notes:

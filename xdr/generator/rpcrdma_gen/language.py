@@ -110,7 +110,8 @@ CPP_KEYWORDS = set("""alignas alignof and asm auto bool break case catch char cl
 co_yield decltype default delete do double else enum explicit export extern false float for friend goto if inline int long
 mutable namespace new noexcept not nullptr operator or private protected public register requires return short signed
 sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void volatile
-while xor""".split())
+while xor and_eq bitand bitor char8_t char16_t char32_t compl const_cast consteval constexpr constinit dynamic_cast not_eq
+or_eq reinterpret_cast static_assert static_cast thread_local typeid wchar_t xor_eq""".split())
 FIELD_PATH = r"args(?:\.[A-Za-z_]\w*)+"
 
 

@@ -42,9 +42,14 @@ def preprocessed(path, text, cpp):
 
 
 def run(rpcgen, kind, source, folder, beside):
+    # A link, because CPATH cannot name a folder whose path has a colon.
+    link = folder / "beside"
+    if not link.is_symlink():
+        link.symlink_to(Path(beside).resolve())
+    path = os.pathsep.join(filter(None, [str(link), os.environ.get("CPATH")]))
     output = folder / f"{source.stem}.{kind}"  # rpcgen makes the include guard from this name
     done = subprocess.run([rpcgen, "-C", f"-{kind}", "-i", "0", "-o", str(output), source.name], cwd=folder,
-                          env={**os.environ, "CPATH": beside}, capture_output=True, text=True, check=False)
+                          env={**os.environ, "CPATH": path}, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         first = (done.stderr.strip().splitlines() or ["failed"])
         found = re.search(r"line (\d+): (.*)", done.stderr)
