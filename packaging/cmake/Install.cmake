@@ -72,7 +72,7 @@ foreach(dir BINDIR INCLUDEDIR LIBDIR)  # each may be absolute
   cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_${dir} BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE full)
   file(RELATIVE_PATH RPCRDMA_${dir}_FROM_PREFIX "${CMAKE_INSTALL_PREFIX}" "${full}")
 endforeach()
-file(RELATIVE_PATH RPCRDMA_PREFIX_FROM_PKGCONFIG "${full}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+file(RELATIVE_PATH RPCRDMA_PREFIX_FROM_PKGCONFIG "${CMAKE_INSTALL_PREFIX}/${RPCRDMA_LIBDIR_FROM_PREFIX}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 foreach(name rpcrdma rpcrdma-tirpc)
   if(name STREQUAL "rpcrdma" OR TARGET rpcrdma_tirpc)
     configure_file(packaging/pkgconfig/${name}.pc.in "${package_files}/${name}.pc" @ONLY)

@@ -31,9 +31,10 @@ bool_t xdr_limited_array(XDR* xdrs, char** items, u_int* count, u_int max_count,
   if (!decoder->ok() || claimed > max_count || claimed > decoder->remaining() / 4) return FALSE;
   if (claimed != 0 && *items == nullptr) *items = static_cast<char*>(std::calloc(claimed, size));
   if (claimed != 0 && *items == nullptr) return FALSE;
-  *count = claimed;
-  for (std::uint32_t i = 0; i < claimed; ++i)
-    if (!each(xdrs, *items + std::size_t{i} * size)) return FALSE;  // xdr_free() frees the items decoded so far
+  // Grows with the items, so that xdr_free() frees those decoded so far, and touches no others.
+  *count = 0;
+  while (*count < claimed)
+    if (!each(xdrs, *items + std::size_t{(*count)++} * size)) return FALSE;
   return TRUE;
 }
 

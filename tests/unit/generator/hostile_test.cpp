@@ -43,6 +43,20 @@ TEST(Hostile, ArraysAreNotLongerThanTheMessage) {
   EXPECT_EQ(claimed.all.all_val, nullptr);
 }
 
+// A service frees what was decoded of refused arguments, which must not touch the memory of the other items.
+TEST(Hostile, OnlyTheDecodedItemsOfAnArrayCount) {
+  items some{};
+  OutMessage out;
+  xdr::Encoder encoder(out.out());
+  for (const std::uint32_t word : {4u, 0u, 0xFFFFFFFFu, 0u, 0u}) encoder.u32(word);
+  const Bytes wire = out.reduced();
+  const InMessage message{wire};
+  xdr::Decoder in(message.payload());
+  EXPECT_FALSE(in.decode(&xdr_items, some));
+  EXPECT_EQ(some.all.all_len, 2u);
+  xdr_release(&xdr_items, some);
+}
+
 TEST(Hostile, TruthsAreZeroOrOne) {
   EXPECT_TRUE(decodes(&xdr_truths, {0, 1, 2, 1, 0, 1, 1}));
   for (const std::size_t place : {0u, 1u, 3u, 4u, 5u, 6u}) {

@@ -41,12 +41,8 @@ def preprocessed(path, text, cpp):
     return done.stdout
 
 
-def run(rpcgen, kind, source, folder, beside):
-    # A link, because CPATH cannot name a folder whose path has a colon.
-    link = folder / "beside"
-    if not link.is_symlink():
-        link.symlink_to(Path(beside).resolve())
-    path = os.pathsep.join(filter(None, [str(link), os.environ.get("CPATH")]))
+def run(rpcgen, kind, source, folder, included):
+    path = os.pathsep.join(filter(None, [str(included), os.environ.get("CPATH")]))
     output = folder / f"{source.stem}.{kind}"  # rpcgen makes the include guard from this name
     done = subprocess.run([rpcgen, "-C", f"-{kind}", "-i", "0", "-o", str(output), source.name], cwd=folder,
                           env={**os.environ, "CPATH": path}, capture_output=True, text=True, check=False)
@@ -64,7 +60,9 @@ def header_and_code(text, stem, uses, rpcgen, beside):
         folder = Path(name)
         source = folder / f"{stem}.x"
         source.write_text(without_programs(text))
-        header, code = (run(rpcgen, kind, source, folder, beside) for kind in "hc")
+        included = folder / "beside"  # a link, because CPATH cannot name a folder whose path has a colon
+        included.symlink_to(beside)
+        header, code = (run(rpcgen, kind, source, folder, included) for kind in "hc")
     # Moves C++ headers out of extern "C". Gives enums a fixed underlying type, so that any value from a peer is
     # defined.
     includes = "".join(f'#include "{name}"\n' for name in uses)
