@@ -200,6 +200,21 @@ class Conform(Case):
         self.assertEqual((done.returncode, self.failures(done)), (0, []), done.stdout)
 
     @iwarp_only("the tested server speaks iWARP only")
+    def test_a_long_reply_without_a_chunk(self):
+        """A server that answers a call in a Position-Zero Read chunk by RDMA_NOMSG without a Reply chunk."""
+        class Empty(Answerer):
+            def _reply(self, received):
+                if struct.unpack_from(">I", received, 12)[0] == rpc.NOMSG:
+                    return received[:12] + struct.pack(">4I", rpc.NOMSG, 0, 0, 0)
+                return super()._reply(received)
+
+        case = "long-calls/long-reply"
+        with Empty(files(lambda offset, count: (bytes(count), True))) as server:
+            done = self.conform(server, "--export", "/memory", "--only", case)
+        self.assertEqual((done.returncode, self.failures(done)), (1, [case]), done.stdout)
+        self.assertIn(b"the Reply chunk is not used", done.stdout)
+
+    @iwarp_only("the tested server speaks iWARP only")
     def test_a_server_whose_files_have_no_end(self):
         with Answerer(files(lambda offset, count: (bytes(800), False))) as server:
             done = self.conform(server, "--export", "/memory", "--only", "read-chunks/inline-data")

@@ -6,9 +6,10 @@ import socket
 import struct
 import xml.etree.ElementTree as ElementTree
 
+from kit.answering import Accepted, Answerer
 from kit.case import Case
 from kit.fabric import iwarp_only
-from kit.iwarp import REPLY_KEY
+from kit.iwarp import CRC_BIT, REPLY_KEY
 from kit.listening import Listening
 from kit.waiting import DEADLINE_S
 
@@ -51,6 +52,11 @@ class ConformIwarp(Case):
         shown = self.conform(one.address, "--only", "*/too-long")
         self.assertEqual([line[0] for line in LINE.findall(shown)], ["pass"] * 3, shown)
 
+    def test_a_peer_that_accepts_malformed_requests(self):
+        with Accepting() as peer:
+            shown = self.conform(peer.address, "--only", "enhanced/word-of-0-bytes", status=1)
+        self.assertIn("the peer answered and then closed", shown)
+
     def test_list(self):
         """--list needs no peer."""
         done = self.run_program("rpcrdma-conform", "iwarp", "--list", "--only", "terminate/*")
@@ -69,6 +75,29 @@ class ConformIwarp(Case):
             address = f"127.0.0.1:{listener.getsockname()[1]}"
         done = self.run_program("rpcrdma-conform", "iwarp", address)
         self.assertEqual(done.returncode, 3, done.stderr)
+
+
+class Accepting(Answerer):
+    """Accepts every Request, malformed ones too."""
+
+    def __init__(self):
+        super().__init__(lambda *_: None)
+
+    def accepted(self, connection, address):
+        peer = Accepted(connection)
+        peer.accept = lambda: self.accept(peer)
+        self.run(self._serve, peer)
+
+    @staticmethod
+    def accept(peer):
+        head = peer.receive_exactly(20)
+        if len(head) < 20:
+            return False
+        flags, revision, length = struct.unpack_from(">BBH", head, 16)
+        peer.receive_exactly(length)
+        peer.crc = bool(flags & CRC_BIT)
+        peer.raw(REPLY_KEY + struct.pack(">BBH", flags & CRC_BIT, revision, 0))
+        return True
 
 
 class Wrong(Listening):
