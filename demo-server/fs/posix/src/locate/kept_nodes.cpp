@@ -5,11 +5,15 @@
 // Error handling: an object that cannot be kept is opened for each call.
 #include "kept_nodes.hpp"
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <climits>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "confinement.hpp"
@@ -70,7 +74,10 @@ std::string path_below(const KeptNode& directory, std::string_view name) {
 }
 
 KeptNodes::KeptNodes(int root, const NodeStat& stat, std::size_t capacity)
-    : root_(root), root_id_(id_of(stat)), capacity_(capacity) {}
+    : root_(root),
+      root_id_(id_of(stat)),
+      capacity_(capacity),
+      descriptors_(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
 
 bool KeptNodes::usable(int directory) noexcept {
   struct statfs s {};
@@ -99,8 +106,10 @@ KeptNodePtr KeptNodes::find(const std::string& path) {
 
 bool KeptNodes::is_in_place(const KeptNode& node) const noexcept {
   if (node.id == root_id_) return true;
+  char number[std::numeric_limits<int>::digits10 + 2] = "";
+  std::to_chars(std::begin(number), std::end(number) - 1, node.fd.get());
   char path[PATH_MAX];
-  const ssize_t length = ::readlink(ProcPath(node.fd.get()).text, path, sizeof path);
+  const ssize_t length = ::readlinkat(descriptors_.get(), number, path, sizeof path);
   return length >= 0 && node.path == std::string_view(path, static_cast<std::size_t>(length));
 }
 
