@@ -63,11 +63,12 @@ TEST(Runner, WaitsInEachMode) {
 TEST(Runner, CountsItsWaits) {
   boost::asio::io_context context(1);
   Runner sleeps(context, Polling::off());
-  sleep_on(context, sleeps, 3);
+  sleep_on(context, sleeps, 20);
   EXPECT_EQ(sleeps.counters().polls, 0u);
-  EXPECT_GE(sleeps.counters().blocks, 3u);
+  // Fewer than 20, if this thread is displaced until a timer has expired.
+  EXPECT_GE(sleeps.counters().blocks, 1u);
   Runner polls(context, Polling::fixed(1h));
-  sleep_on(context, polls, 3);
+  sleep_on(context, polls, 20);
   EXPECT_GE(polls.counters().polls, 1u);
   EXPECT_LE(polls.counters().found, polls.counters().polls);
 }
