@@ -7,10 +7,6 @@
 
 #include "served.hpp"
 
-// This file replaces operator new. A build with a sanitizer omits the tests, because the sanitizer has an operator new
-// of its own.
-#ifndef RPCRDMA_SANITIZED
-
 namespace {
 
 /// The id of the only thread in which the throwing operator new can succeed. If this is the empty id, operator new can
@@ -62,5 +58,3 @@ TEST_P(OutOfMemory, CallsAreAnsweredWithJukebox) {
 
 }  // namespace
 }  // namespace rpcrdma::nfsd
-
-#endif
