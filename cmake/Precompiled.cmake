@@ -2,6 +2,9 @@
 # Parses library headers once for all targets, which halves the time of a whole build. Off by default, so that a plain
 # build checks that each source includes the headers that it uses.
 option(RPCRDMA_PRECOMPILE "Precompile the headers of other libraries" OFF)
+if(RPCRDMA_PRECOMPILE)
+  set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)  # programs and libraries can then share precompiled headers
+endif()
 
 # rpcrdma_precompiled(NAME LIBRARIES...) compiles precompiled/NAME.hpp.
 function(rpcrdma_precompiled name)
