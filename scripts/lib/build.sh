@@ -16,9 +16,14 @@ build_preset() {
   log=build
   [[ $preset == release ]] || log=build-$preset
   mkdir -p "$log" && log=$log/build.log
-  cmake --preset "$preset" "${definitions[@]}" >"$log" 2>&1 || true
+  local configured=0
+  cmake --preset "$preset" "${definitions[@]}" >"$log" 2>&1 || configured=$?
   # If the compiler has changed, the first run of CMake applies only this change and drops the options.
-  if ! cmake --preset "$preset" "${definitions[@]}" >>"$log" 2>&1 ||
+  if ((configured != 0)) || grep -q 'require your cache to be deleted' "$log"; then
+    configured=0
+    cmake --preset "$preset" "${definitions[@]}" >>"$log" 2>&1 || configured=$?
+  fi
+  if ((configured != 0)) ||
     ! cmake --build --preset "$preset" "${targets[@]}" >>"$log" 2>&1; then
     grep -nE 'error|Error|FAILED|undefined reference' "$log" | head -n 20 >&2 || true
     tail -n 40 "$log" >&2

@@ -29,6 +29,7 @@ class FabricOnRxe(Machine):
 
 class DevicesOnRxe(Machine):
     name = "device-rxe"
+    label = "vm-more"
     timeout_s = 1500
 
     def test(self):
@@ -38,6 +39,7 @@ class DevicesOnRxe(Machine):
 
 class FabricOnSiw(Machine):
     name = "fabric-siw"
+    label = "vm-more"
     timeout_s = 1500
     siw = True
 
@@ -60,6 +62,7 @@ class MoreFabricOnSiw(FabricOnSiw):
 
 class EndToEndOnRxe(Machine):
     name = "e2e-rxe"
+    label = "vm-more"
     timeout_s = 2500
 
     def test(self):
@@ -98,6 +101,7 @@ class Probes(Machine):
 
 class VersionsOnRxe(Machine):
     name = "versions-rxe"
+    label = "vm-more"
     timeout_s = 1500
     port_of_kernel = port_of_ours = None
     device = "rxe"
@@ -122,6 +126,7 @@ class VersionsOnSiw(VersionsOnRxe):
 
 class ExamplesOnRxe(Machine):
     name = "examples-rxe"
+    label = "vm-more"
     timeout_s = 1500
     needs = "package_examples"
 
@@ -132,6 +137,7 @@ class ExamplesOnRxe(Machine):
 
 class IpOnRxe(Machine):
     name = "ip-rxe"
+    label = "vm-more"
     timeout_s = 1500
 
     def test(self):
@@ -143,6 +149,7 @@ class IpOnRxe(Machine):
 
 class LinksOnRxe(Machine):
     name = "links-rxe"
+    label = "vm-more"
     timeout_s = 2400
 
     def test(self):
@@ -216,7 +223,7 @@ class KernelOnRxe(WithInput):
     name = "rxe"
     timeout_s = 2700
     memory_mib = 4096
-    inputs = scaled(256, 64), scaled(5000, 300)
+    inputs = scaled(256, 64), scaled(5000, 100)
 
     def test(self):
         """The kernel's client on rpcrdma-nfsd, and rpcrdma-nfs on the kernel's server."""
@@ -248,7 +255,7 @@ class KernelOnSiw(WithInput):
         """The kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; rpcrdma-nfs on
         rpcrdma-nfsd; devices that are removed or cannot be used; a low limit of locked memory; a client outside the
         machine."""
-        self.make_input(scaled(256, 64), scaled(1500, 300))
+        self.make_input(scaled(256, 64), scaled(1500, 100))
         make_tree(self.input / "small", 30)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

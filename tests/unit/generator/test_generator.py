@@ -117,7 +117,7 @@ class Refused(unittest.TestCase):
         sys.path.insert(0, str(GENERATOR.parent))
         from rpcrdma_gen.emit import Emitter  # pylint: disable=import-outside-toplevel
         from rpcrdma_gen.language import Parser, SourceError  # pylint: disable=import-outside-toplevel
-        for end in range(0, len(text), 7):
+        for end in range(0, len(text), 23):
             for cut in (text[:end], text[:end] + text[end + 1:]):
                 try:
                     Emitter(Parser(cut).parse()).emit("shapes.x", "shapes")
