@@ -93,8 +93,8 @@ if(RPCRDMA_SANITIZE)
     target_compile_options(rpcrdma_build INTERFACE -fno-sanitize=function)
   endif()
   if(RPCRDMA_SANITIZE MATCHES "thread")
-    # Thread sanitizer does not support stand-alone fences.
-    target_compile_definitions(rpcrdma_build INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
+    # Thread sanitizer does not support stand-alone fences. Programs cannot replace its operator new.
+    target_compile_definitions(rpcrdma_build INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK RPCRDMA_THREAD_SANITIZED)
   endif()
 endif()
 if(RPCRDMA_COVERAGE)
