@@ -23,6 +23,7 @@ from kit.waiting import SLOWEST  # noqa: E402  pylint: disable=wrong-import-posi
 
 
 def cases(file):
+    sys.path[1:1] = [str(path.parent) for path in HERE.glob(f"*/test_{file}.py")]
     module = importlib.import_module(f"test_{file}")
     for suite in unittest.defaultTestLoader.loadTestsFromModule(module):
         yield from suite
@@ -54,7 +55,7 @@ class Timed(unittest.TextTestResult):
 
 
 def list_all():
-    for path in sorted(HERE.glob("test_*.py")):
+    for path in sorted(HERE.glob("*/test_*.py"), key=lambda path: path.name):
         file = path.stem.removeprefix("test_")
         for case in cases(file):
             print(name_of(file, case), case.timeout_s * SLOWEST, "TRUE" if case.serial else "FALSE")

@@ -2,13 +2,13 @@
 """Hand-written clients that count what they send and receive."""
 import struct
 
-from kit import rpc
-from kit.chunked import Requester
 from kit.fabric import PEER
-from kit.flows import Header
-from kit.iwarp import READ_REQUEST, WRITE
-from kit.rpc import call, header
-from kit.tcp import TcpPeer, record
+from kit.wire import rpc
+from kit.wire.chunked import Requester
+from kit.wire.flows import Header
+from kit.wire.iwarp import READ_REQUEST, WRITE
+from kit.wire.rpc import call, header
+from kit.wire.tcp import TcpPeer, record
 
 
 class _Client:

@@ -4,9 +4,9 @@ the server's /metrics."""
 import collections
 import struct
 
-from kit import flows, pcapng, rpc
-from kit.flows import REQUESTS, SENDS, Header
-from kit.pcap import CLIENT, SERVER
+from kit.wire import flows, pcapng, rpc
+from kit.wire.flows import REQUESTS, SENDS, Header
+from kit.wire.pcap import CLIENT, SERVER
 
 NFS_NAMES = ("NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDIR SYMLINK MKNOD REMOVE RMDIR RENAME LINK READDIR "
              "READDIRPLUS FSSTAT FSINFO PATHCONF COMMIT").split()

@@ -5,8 +5,8 @@ import copy
 import os
 import struct
 
-from kit import nfs
-from kit.rpc import COMMIT, LINK, REMOVE, RMDIR, RpcPeer, opaque
+from kit.wire import nfs
+from kit.wire.rpc import COMMIT, LINK, REMOVE, RMDIR, RpcPeer, opaque
 
 UNSTABLE, DATA_SYNC, FILE_SYNC = range(3)
 LARGEST = 6000

@@ -3,9 +3,9 @@
 and calls have the right chunk lists."""
 import subprocess
 
-from kit import flows, roce
-from kit.recut import recut
-from kit.tshark import UNKNOWN_PROGRAMS, options
+from kit.wire import flows, roce
+from kit.wire.recut import recut
+from kit.wire.tshark import UNKNOWN_PROGRAMS, options
 
 FIELDS = {
     "frame.protocols": "protocols", "infiniband.bth.opcode": "ib", "iwarp_rdma.opcode": "iwarp",

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The number of system calls that the server makes for a call on a directory export. Leaves out system calls that
+wait, as their number depends on the speed of the machine."""
+import os
+import platform
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from kit.case import Case
+from kit.fabric import iwarp_only
+from kit.namespace import missing_tools
+from kit.waiting import wait_until
+from kit.wire import nfs
+from kit.wire.rpc import ACCESS, GETATTR, LOOKUP, NFS, REMOVE, call, opaque
+from kit.wire.tcp import TcpPeer, record
+
+WAITS = "epoll_wait,epoll_pwait,sched_yield,futex,restart_syscall,clock_nanosleep,poll,ppoll"
+CALLS = 100
+USER = 1234
+
+
+def file_system(folder):
+    done = subprocess.run(["stat", "-f", "-c", "%T", str(folder)], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def inodes_are_touched():
+    """Whether the kernel is older than 6.18. If so, the server may touch inodes (see commit_order.hpp)."""
+    return tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (6, 18)
+
+
+@unittest.skipIf(missing_tools("strace"), "strace is not installed")
+@iwarp_only("the calls are made over TCP")
+class SystemCalls(Case):
+    def setUp(self):
+        super().setUp()
+        # The server keeps objects open on these file systems, but not, for example, on the overlay of a container.
+        kept = file_system(self.folder) in ("ext2/ext3", "xfs", "btrfs", "tmpfs")
+        top = self.folder if kept else Path(tempfile.mkdtemp(dir="/dev/shm"))
+        if not kept:
+            self.addCleanup(shutil.rmtree, top)
+        self.files = top / "files"
+        (self.files / "sub").mkdir(parents=True)
+        (self.files / "sub" / "file").write_bytes(b"text")
+        for folder in (top, self.files, self.files / "sub"):
+            os.chmod(folder, 0o777)
+        self.one = self.server([f"{self.files}:/files,async"], options=["--tcp-listen", "127.0.0.1:0", "--poll", "off"])
+        self.peer = TcpPeer(self.one.tcp[0])
+        self.addCleanup(self.peer.close)
+        self.sub = self.peer.lookup(self.peer.mount("/files"), "sub")
+        self.file = self.peer.lookup(self.sub, "file")
+        # The server remembers the rights on an object once the object has not changed for a while.
+        wait_until(lambda: time.time() > os.stat(self.files / "sub" / "file").st_ctime + 2.5, "an object that has not changed for 2.5 s")
+
+    def ask(self, procedure, arguments):
+        results = self.peer.results(NFS, 3, procedure, arguments, uid=USER, gid=USER)
+        self.assertEqual(struct.unpack_from(">I", results)[0], nfs.OK)
+
+    def counted(self, calls, ask=None):
+        """How often one of `calls` makes each system call, on average. The first three calls are not counted."""
+        ask = ask or (lambda one: self.ask(*one))
+        warm, measured = calls[:3], calls[3:]
+        for one in warm:
+            ask(one)
+        output = self.folder / "strace"
+        command = ["strace", "-f", "-c", "-e", "trace=!" + WAITS, "-o", str(output), "-p", str(self.one.pid)]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as strace:
+            first = strace.stderr.readline()
+            if "attached" not in first:
+                strace.kill()
+                self.skipTest("NOT CHECKED: tracing is not permitted here: " + first)
+            for one in measured:
+                ask(one)
+            strace.send_signal(signal.SIGINT)
+        rows = [line.split() for line in output.read_text().splitlines()]
+        table = {row[-1]: int(row[3]) / len(measured) for row in rows if len(row) >= 5 and row[3].isdigit()}
+        table.pop("total", None)
+        return table
+
+    def assert_at_most(self, bound, calls):
+        table = self.counted(calls)
+        self.assertGreaterEqual(table.get("sendmsg", 0), 0.9, f"about one reply each: {table}")
+        self.assertLessEqual(sum(table.values()), bound + 0.9, table)
+        return table
+
+    def test_reads_of_what_is_in_memory(self):
+        access = (ACCESS, opaque(self.file) + struct.pack(">I", 63))
+        look_up = (LOOKUP, nfs.place(self.sub, b"file"))
+        for bound, one in ((5, (GETATTR, opaque(self.file))), (5, access), (6, look_up)):
+            with self.subTest(procedure=one[0]):
+                table = self.assert_at_most(bound, [one] * CALLS)
+                self.assertLess(table.get("epoll_ctl", 0), 0.1, "no call moves to another thread")
+
+    def test_calls_that_arrive_together(self):
+        """The replies to calls that arrive together are sent together."""
+        together = 20
+        batch = b"".join(record(call(xid, NFS, 3, GETATTR, opaque(self.file), uid=USER, gid=USER))
+                         for xid in range(together))
+
+        def ask(_):
+            self.peer.socket.sendall(batch)
+            self.assertEqual([self.peer.reply()[:4] for _ in range(together)],
+                             [struct.pack(">I", xid) for xid in range(together)])
+
+        table = self.counted(range(CALLS), ask)
+        self.assertLess(table["sendmsg"], together / 2, table)
+
+    def test_changes_of_names(self):
+        held = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="ascii")).group(1), 16)
+        if not held >> 2 & 1:  # CAP_DAC_READ_SEARCH
+            self.skipTest("NOT CHECKED: without kernel handles the server stores places")
+        # To touch an inode, the server resumes its own identity; the next call must take the caller's again.
+        more = 8 if inodes_are_touched() else 0
+        names = [b"name%d" % index for index in range(CALLS)]
+        self.assert_at_most(12 + more, [nfs.create(self.sub, name, nfs.GUARDED, nfs.mode_of(0o644)) for name in names])
+        self.assert_at_most(10 + more, [nfs.rename(self.sub, name, self.sub, name + b"+") for name in names])
+        self.assert_at_most(10 + more, [(REMOVE, nfs.place(self.sub, name + b"+")) for name in names])
