@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The options of the build, and the settings of compiler, linker and output folders.
 option(RPCRDMA_TESTS "Build the test suites" ${PROJECT_IS_TOP_LEVEL})
-option(RPCRDMA_UNIT_TESTS "With RPCRDMA_TESTS: build all unit and protocol tests, not only those that need an unsanitized build" ON)
+option(RPCRDMA_UNIT_TESTS "With RPCRDMA_TESTS: build all unit and protocol tests, not only those that sanitizers cut short" ON)
 option(RPCRDMA_VM_TESTS "Register the tests that run in virtual machines" OFF)
 option(RPCRDMA_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(RPCRDMA_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
@@ -12,6 +12,12 @@ set(RPCRDMA_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or t
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
+# -O2 instead of CMake's -O3 shortens the build by a quarter.
+foreach(language C CXX)
+  if(PROJECT_IS_TOP_LEVEL AND CMAKE_${language}_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
+    set(CMAKE_${language}_FLAGS_RELEASE "-O2 -DNDEBUG")
+  endif()
+endforeach()
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -51,7 +57,7 @@ endif()
 add_library(rpcrdma_options INTERFACE)
 target_compile_options(rpcrdma_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdelete-non-virtual-dtor -Wold-style-cast
-  -Woverloaded-virtual -Wnull-dereference -Werror)
+  -Woverloaded-virtual -Wnull-dereference $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of GCC 12: null dereferences and uninitialized values in inlined library code; mismatched new and
   # delete if GCC inlines only one of the two operators with which Asio allocates and frees coroutine frames.
@@ -83,7 +89,7 @@ if(RPCRDMA_SANITIZE)
   if(RPCRDMA_SANITIZE MATCHES "undefined")
     # Alignment checks double the compile time: they are on only in targets that read and write wire formats (property
     # RPCRDMA_WIRE). Null checks are off: a null pointer crashes without them. So are checks of an object's dynamic
-    # type, which lengthen the build and need two file descriptors: the address sanitizer finds objects that are gone.
+    # type, which lengthen the build and need two file descriptors; so wrong casts of objects that exist are not found.
     set(wire "$<BOOL:$<TARGET_PROPERTY:RPCRDMA_WIRE>>")
     target_compile_options(rpcrdma_build INTERFACE
       $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize=null,vptr$<$<NOT:${wire}>:$<COMMA>alignment>>)

@@ -109,7 +109,8 @@ bool KeptNodes::is_in_place(const KeptNode& node) const noexcept {
   char number[std::numeric_limits<int>::digits10 + 2] = "";
   std::to_chars(std::begin(number), std::end(number) - 1, node.fd.get());
   char path[PATH_MAX];
-  const ssize_t length = ::readlinkat(descriptors_.get(), number, path, sizeof path);
+  const ssize_t length = descriptors_ ? ::readlinkat(descriptors_.get(), number, path, sizeof path)
+                                      : ::readlink(ProcPath(node.fd.get()).text, path, sizeof path);
   return length >= 0 && node.path == std::string_view(path, static_cast<std::size_t>(length));
 }
 

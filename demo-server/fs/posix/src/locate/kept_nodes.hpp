@@ -141,7 +141,9 @@ class KeptNodes {
   const int root_;
   const ObjectId root_id_;
   const std::size_t capacity_;
-  const Fd descriptors_;  // /proc/self/fd: a path of one component is read in two thirds of the time of the whole path
+  // /proc/self/fd, below which a link is read in three quarters of the time; empty if it could not be opened. A child
+  // after fork() must not use this object, because this folder shows the descriptors of the parent.
+  const Fd descriptors_;
   mutable std::mutex mutex_;
   Order order_;  // most recently used first
   std::unordered_map<NodeKey, Order::iterator, NodeKeyHash> by_key_;
