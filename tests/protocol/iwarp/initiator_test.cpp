@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connection set-up by the initiator: most tests send a Reply, and state what this side does. Also nudges: the empty
 // Writes that this side sends until the responder sends something.
+#include <fcntl.h>
+#include <netinet/tcp.h>
+
 #include <boost/asio/steady_timer.hpp>
 
 #include "iwarp_test.hpp"
@@ -35,6 +38,65 @@ TEST_F(Initiator, Request) {
   EXPECT_EQ(node().info->outbound_reads, 2u);
   EXPECT_EQ(node().info->inbound_reads, 128u);
   EXPECT_EQ(node().info->peer_reads, (fabric::ReadDepths{2, 128}));
+}
+
+/// Returns the descriptor of this process whose socket has the address `local`; -1 if there is none.
+int socket_at(const boost::asio::ip::tcp::endpoint& local) {
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    boost::asio::ip::tcp::endpoint name;
+    socklen_t size = static_cast<socklen_t>(name.capacity());
+    if (::getsockname(descriptor, name.data(), &size) == 0 && name == local) return descriptor;
+  }
+  return -1;
+}
+
+// [5044-5.1-a] [5044-7.1.2-m] The options are set after the connection is made, so that the Request need not wait for
+// them.
+TEST_F(Initiator, SocketOptions) {
+  fabric::IwarpOptions options;
+  options.keepalive = std::chrono::seconds(30);
+  open(options);
+  connect();
+  const int socket = socket_at(peer_.socket().remote_endpoint());
+  ASSERT_NE(socket, -1);
+  struct Option {
+    int level, name, expected;
+  };
+  for (const auto& [level, name, expected] :
+       {Option{IPPROTO_TCP, TCP_NODELAY, 1}, Option{SOL_SOCKET, SO_KEEPALIVE, 1}, Option{IPPROTO_TCP, TCP_KEEPIDLE, 30},
+        Option{IPPROTO_TCP, TCP_KEEPINTVL, 5}, Option{IPPROTO_TCP, TCP_KEEPCNT, 6},
+        Option{IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000}}) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    ASSERT_EQ(::getsockopt(socket, level, name, &value, &size), 0);
+    EXPECT_EQ(value, expected);
+  }
+  EXPECT_TRUE(::fcntl(socket, F_GETFL) & O_NONBLOCK);
+}
+
+// Elsewhere in these tests the connection is established when connect() returns.
+TEST_F(Initiator, WaitsForTheConnection) {
+  open({});
+  const auto address = peer_.listen(0);
+  boost::asio::ip::tcp::socket first(context_);
+  first.connect(address);  // The backlog of 0 allows one connection that is not accepted yet. TCP drops the next SYN.
+  start_to(address);
+  peer_.accept();
+  // TCP repeats the SYN after a second.
+  EXPECT_EQ(to_hex(asked()), to_hex(request(0x10, 2, "00100010")));
+  peer_.send(reply(0x10, 2, "00100010"));
+  EXPECT_TRUE(until([&] { return node().established(); }));
+}
+
+TEST_F(Initiator, AbortsWhileItWaitsForTheConnection) {
+  open({});
+  const auto address = peer_.listen(0);
+  boost::asio::ip::tcp::socket first(context_);
+  first.connect(address);
+  start_to(address);
+  context_.poll();
+  node().qp->abort();
+  EXPECT_EQ(end(), BaseError::cancelled);
 }
 
 // [5044-4.4-b] the option switches CRCs on, even between loopback addresses

@@ -41,7 +41,11 @@ void IwarpTest::serve(bool crc, fabric::QueuePairOptions options) {
 
 void IwarpTest::start(fabric::QueuePairOptions options) {
   if (!fabric_) open({});
-  auto qp = fabric_->make_connector(peer_.listen(), std::move(options), node());
+  start_to(peer_.listen(), std::move(options));
+}
+
+void IwarpTest::start_to(const fabric::Endpoint& peer, fabric::QueuePairOptions options) {
+  auto qp = fabric_->make_connector(peer, std::move(options), node());
   ASSERT_TRUE(qp);
   node().qp = std::move(*qp);
   fabric_->start(*node().qp);

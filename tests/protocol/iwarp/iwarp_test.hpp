@@ -29,6 +29,7 @@ class IwarpTest : public testing::Test {
   // start(), asked() and connect() are for tests in which the node connects to the peer. start() makes the node begin
   // the set-up. connect() does the whole set-up.
   void start(fabric::QueuePairOptions options = {});
+  void start_to(const fabric::Endpoint& peer, fabric::QueuePairOptions options = {});
   /// Returns the node's Request.
   Bytes asked();
   void connect(fabric::QueuePairOptions options = {});

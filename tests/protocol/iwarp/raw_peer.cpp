@@ -97,10 +97,10 @@ void RawPeer::connect(const boost::asio::ip::tcp::endpoint& to) {
   socket_.non_blocking(true);
 }
 
-boost::asio::ip::tcp::endpoint RawPeer::listen() {
+boost::asio::ip::tcp::endpoint RawPeer::listen(int backlog) {
   acceptor_.open(boost::asio::ip::tcp::v4());
   acceptor_.bind({boost::asio::ip::address_v4::loopback(), 0});
-  acceptor_.listen();
+  acceptor_.listen(backlog);
   return acceptor_.local_endpoint();
 }
 

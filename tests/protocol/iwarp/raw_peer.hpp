@@ -54,7 +54,7 @@ class RawPeer {
   /// Limits the TCP segments of later connections to `bytes`.
   void limit_segments(int bytes) { segment_limit_ = bytes; }
   /// Listens instead of connecting; accept() then waits for the connection.
-  boost::asio::ip::tcp::endpoint listen();
+  boost::asio::ip::tcp::endpoint listen(int backlog = boost::asio::socket_base::max_listen_connections);
   void accept();
 
   void send(const Bytes& octets);

@@ -46,7 +46,7 @@ TEST(Wishes, ReadDepthsAreCapped) {
   }
 }
 
-int option_of(Socket& socket, int level, int name) {
+int option_of(Acceptor& socket, int level, int name) {
   int value = -1;
   socklen_t size = sizeof value;
   EXPECT_EQ(::getsockopt(socket.native_handle(), level, name, &value, &size), 0);
@@ -56,7 +56,7 @@ int option_of(Socket& socket, int level, int name) {
 // [5044-5.1-a] TCP_NODELAY is set; [5044-7.1.2-m] keepalives detect a peer that is down
 TEST(Sockets, ArePrepared) {
   boost::asio::io_context context;
-  Socket socket(context, boost::asio::ip::tcp::v4());
+  Acceptor socket(context, boost::asio::ip::tcp::v4());
   ASSERT_FALSE(prepare(socket, std::chrono::minutes(1)));
   EXPECT_NE(option_of(socket, IPPROTO_TCP, TCP_NODELAY), 0);
   EXPECT_NE(option_of(socket, SOL_SOCKET, SO_KEEPALIVE), 0);
@@ -69,7 +69,7 @@ TEST(Sockets, ArePrepared) {
 TEST(Sockets, TimesOfProbesAreInRange) {
   boost::asio::io_context context;
   for (const std::chrono::seconds unreasonable : {std::chrono::seconds::min(), std::chrono::seconds::max()}) {
-    Socket socket(context, boost::asio::ip::tcp::v4());
+    Acceptor socket(context, boost::asio::ip::tcp::v4());
     ASSERT_FALSE(prepare(socket, unreasonable));
     EXPECT_GE(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE), 1);
     EXPECT_LE(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE), 10'000);

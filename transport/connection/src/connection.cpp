@@ -237,6 +237,7 @@ void Connection::destroy() noexcept {
   windows_.clear();
   if (!queue_pair_) return;
   traffic_.read_depth_waits = queue_pair_->read_waits();
+  queue_pair_->quiesce();  // stores the number of retransmissions, so that the next line makes no system call
   traffic_.retransmissions = queue_pair_->retransmissions();
   // Deletes the queue pair later, because a callback of the queue pair may be calling this function.
   fabric::delete_later(context(), std::move(queue_pair_));

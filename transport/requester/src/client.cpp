@@ -11,7 +11,6 @@
 
 #include "client_impl.hpp"
 #include "rpcrdma/base/log_reason.hpp"
-#include "rpcrdma/base/random_number.hpp"
 
 namespace rpcrdma::transport {
 
@@ -54,7 +53,7 @@ ClientImpl::ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric:
       log_(log.with({.fabric = fabric.capabilities().name, .peer = server})),
       setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log_, &log_limits_},
       core_(requester_setup(fabric, options, log_), [this] { want_connection(); }),
-      backoff_(options.first_backoff, options.last_backoff, random_number()),
+      backoff_(options.first_backoff, options.last_backoff, core_.next_xid()),  // the first XID is random
       timer_(fabric.context()),
       version_(options.connection.version),
       version_memory_(options.version_memory) {

@@ -41,11 +41,13 @@ void RequesterCore::submit(Call& call) {
   CallAccess::state(call) = CallAccess::State::waiting;
   if (connection_ && credits_.available() <= connection_->held_credits()) ++connection_->counted().credit_waits;
   waiting_.push_back(call);
-  if (call.deadline != std::chrono::steady_clock::time_point::max()) arm(call.deadline);
+  const auto deadline = call.deadline;
   if (connection_)
     pump();
   else
     want_connection_();
+  // A connection request that want_connection_() has sent need not wait for the system call of the timer.
+  if (deadline != std::chrono::steady_clock::time_point::max()) arm(deadline);
 }
 
 void RequesterCore::cancel(Call& call) {

@@ -11,11 +11,6 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-namespace {
-
-/// [5044-7.1.2-m] Makes TCP detect that the peer's host is down, even while data is unacknowledged. The detection takes
-/// about twice the time `after`, but at least 6 s more than `after`. The function clamps `after` to the range
-/// from 1 s to 10,000 s.
 void keep_alive(int socket, std::chrono::seconds after) noexcept {
   const int on = 1;
   const int probes = 6;
@@ -30,25 +25,18 @@ void keep_alive(int socket, std::chrono::seconds after) noexcept {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_milliseconds, sizeof unanswered_milliseconds);
 }
 
-}  // namespace
-
-template <class AnySocket>
-error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept {
+error_code prepare(Acceptor& acceptor, std::chrono::seconds keepalive) noexcept {
   error_code error;
   // [5044-5.1-a] this side writes whole FPDUs, which TCP must not delay
-  socket.set_option(boost::asio::ip::tcp::no_delay(true), error);
-  if (!error) socket.non_blocking(true, error);
-  if (!error) keep_alive(socket.native_handle(), keepalive);
+  acceptor.set_option(boost::asio::ip::tcp::no_delay(true), error);
+  if (!error) acceptor.non_blocking(true, error);
+  if (!error) keep_alive(acceptor.native_handle(), keepalive);
   return error;
 }
-template error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept;
-template error_code prepare(Acceptor& socket, std::chrono::seconds keepalive) noexcept;
 
-void keep_in_cache(Socket& socket) noexcept {
-  // The kernel doubles this size. Without a set size the send buffer grows to several MiB, as net.ipv4.tcp_wmem allows.
-  constexpr int kSendBuffer = 256 * 1024;
+void limit_send_buffer(Socket& socket, int bytes) noexcept {
   error_code ignored;
-  socket.set_option(boost::asio::socket_base::send_buffer_size(kSendBuffer), ignored);
+  socket.set_option(boost::asio::socket_base::send_buffer_size(bytes), ignored);
 }
 
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept {
@@ -86,6 +74,13 @@ void reset(Socket& socket) noexcept {
   error_code ignored;
   socket.set_option(boost::asio::socket_base::linger(true, 0), ignored);
   socket.close(ignored);
+}
+
+error_code take_error(Socket& socket) noexcept {
+  int pending = 0;
+  socklen_t length = sizeof pending;
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &pending, &length) != 0) pending = errno;
+  return {pending, boost::system::system_category()};
 }
 
 std::uint32_t segment_size(Socket& socket) noexcept {

@@ -14,13 +14,16 @@ namespace rpcrdma::fabric::iwarp {
 using Socket = boost::asio::ip::tcp::socket;
 using Acceptor = boost::asio::ip::tcp::acceptor;
 
-/// Configures a Socket or an Acceptor: no Nagle delay, non-blocking, keepalive. An accepted connection inherits these
-/// options, except that it is blocking.
-template <class AnySocket>
-error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
-/// To be called for a connection whose peer is on the same host. Limits the size of the send buffer, so that the data
-/// which waits there is likely to be in the processor's cache when the peer reads it.
-void keep_in_cache(Socket& socket) noexcept;
+/// Configures an acceptor: no Nagle delay, non-blocking, keepalive. An accepted connection inherits these options,
+/// except that it is blocking.
+error_code prepare(Acceptor& acceptor, std::chrono::seconds keepalive) noexcept;
+/// [5044-7.1.2-m] Makes TCP detect that the peer's host is down, even while data is unacknowledged. The detection takes
+/// about twice the time `after`, but at least 6 s more than `after`. The function clamps `after` to the range
+/// from 1 s to 10,000 s.
+void keep_alive(int socket, std::chrono::seconds after) noexcept;
+/// Limits the send buffer to `bytes` of data and as much again for the kernel's own use. Without a limit it grows to
+/// several MiB, as net.ipv4.tcp_wmem allows. The limit is at most net.core.wmem_max.
+void limit_send_buffer(Socket& socket, int bytes) noexcept;
 /// Writes once, without blocking. Returns the number of bytes written. On failure, returns 0 and sets `error`:
 /// would_block means that the send buffer is full.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
@@ -31,6 +34,8 @@ error_code write_all(int socket, Octets octets) noexcept;
 bool is_quiet(Socket& socket) noexcept;
 /// Closes the connection with a TCP reset.
 void reset(Socket& socket) noexcept;
+/// Returns the pending error of the socket (SO_ERROR), and clears it.
+error_code take_error(Socket& socket) noexcept;
 /// The present TCP segment size of the path; 0 if unknown.
 std::uint32_t segment_size(Socket& socket) noexcept;
 /// TCP segments that this side has sent again; 0 if unknown.

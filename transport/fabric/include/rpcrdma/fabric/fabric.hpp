@@ -295,7 +295,8 @@ class RPCRDMA_EXPORT QueuePair {
   /// which is then the last callback. Outstanding work does not complete. The destructor does the same.
   virtual void quiesce() noexcept = 0;
 
-  /// TCP segments that this side has sent again so far; 0 if the provider does not know. May make a system call.
+  /// TCP segments that this side has sent again so far; 0 if the provider does not know. Also valid after
+  /// quiesce(). May make a system call.
   virtual std::uint64_t retransmissions() const noexcept { return 0; }
 };
 

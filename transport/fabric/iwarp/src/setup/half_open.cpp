@@ -10,23 +10,29 @@ namespace rpcrdma::fabric::iwarp {
 
 void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place) {
   place_ = place;
+  // The Request of a peer on the same host has usually arrived already.
+  error_code failed;
+  const std::size_t count = socket_.read_some(request_.room(), failed);
+  if (failed == boost::system::errc::operation_would_block)
+    read();
+  else
+    received(failed, count);
+  if (finished_) return;
   // [5044-7.1.2-j] one time limit for the whole Request
   timer_.expires_after(timeout);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->finish(false, "no complete MPA Request in time");
   });
-  read();
 }
 
 void HalfOpen::read() {
   socket_.async_read_some(request_.room(), [self = shared_from_this()](error_code error, std::size_t count) {
-    if (self->finished_) return;
-    if (error) return self->finish(false, "the peer closed the connection, or TCP lost it");
-    self->received(count);
+    if (!self->finished_) self->received(error, count);
   });
 }
 
-void HalfOpen::received(std::size_t count) {
+void HalfOpen::received(error_code error, std::size_t count) {
+  if (error) return finish(false, "the peer closed the connection, or TCP lost it");
   const ArrivingFrame::State state = request_.add(count);
   // [5044-7.1.2-c] [5044-8-b] a malformed Request closes the connection
   if (state == ArrivingFrame::State::malformed) return finish(false, "malformed MPA Request");

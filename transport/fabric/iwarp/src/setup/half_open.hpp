@@ -23,7 +23,7 @@ class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
 
  private:
   void read();
-  void received(std::size_t count);
+  void received(error_code error, std::size_t count);
   void finish(bool good, const char* why);
 
   std::weak_ptr<ListenerState> listener_;

@@ -6,7 +6,10 @@
 // RFC 6581, is reported once.
 #include "setup/initiator.hpp"
 
+#include <sys/socket.h>
+
 #include <boost/asio/post.hpp>
+#include <cerrno>
 
 #include "framing/terminate_frame.hpp"
 #include "stream/farewell.hpp"
@@ -25,12 +28,13 @@ Initiator::Initiator(std::shared_ptr<FabricState> fabric, const Endpoint& peer, 
       enhanced_(fabric_->options.enhanced) {}
 
 void Initiator::start() {
-  // [5044-7.1.2-j] one time limit for the whole set-up
+  connect();
+  // [5044-7.1.2-j] one time limit for the whole set-up. The timer is set after connect(), so that the SYN and, within a
+  // host, the Request need not wait for it.
   timer_.expires_after(wanted_.handshake_timeout);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->finish(FabricError::handshake_timeout);
   });
-  connect();
 }
 
 void Initiator::cancel() noexcept {
@@ -43,13 +47,26 @@ void Initiator::cancel() noexcept {
 void Initiator::connect() {
   error_code failed;
   socket_.open(peer_.protocol(), failed);
-  if (!failed) failed = prepare(socket_, fabric_->options.keepalive);
+  if (!failed) socket_.non_blocking(true, failed);
   if (const auto& source = fabric_->options.source; source && !failed) socket_.bind({*source, 0}, failed);
+  if (!failed && ::connect(socket_.native_handle(), peer_.data(), static_cast<socklen_t>(peer_.size())) != 0 &&
+      errno != EINPROGRESS)
+    failed.assign(errno, boost::system::system_category());
   if (failed) return boost::asio::post(fabric_->context, [self = shared_from_this(), failed] { self->finish(failed); });
-  socket_.async_connect(peer_, [self = shared_from_this()](error_code error) {
+  await_connection();
+}
+
+// Within a host, connect() has usually established the connection although it has returned EINPROGRESS. The Request is
+// then sent at once, without a turn of the event loop.
+void Initiator::await_connection() {
+  error_code not_connected;
+  socket_.remote_endpoint(not_connected);
+  if (!not_connected) return send_request();
+  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](error_code error) {
     if (!self->handler_) return;
+    if (!error) error = take_error(self->socket_);
     if (error) return self->finish(error);
-    self->send_request();
+    self->await_connection();
   });
 }
 
@@ -60,7 +77,12 @@ void Initiator::send_request() {
   wishes_.enhanced = enhanced_;
   request_ = make_request(wishes_, wanted_.private_data);
   // [5044-7.1.2-a] sends the Request in one write: some responders fail if it arrives in pieces
-  if (write_all(socket_.native_handle(), encode(request_))) return closed_by_peer();
+  if (write_all(socket_.native_handle(), encode(request_)))
+    return boost::asio::post(fabric_->context, [self = shared_from_this()] {
+      if (self->handler_) self->closed_by_peer();
+    });
+  // [5044-5.1-a] this side writes whole FPDUs, which TCP must not delay
+  socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
   reply_ = ArrivingFrame(StartupFrame::Kind::reply);
   read_reply();
 }

@@ -31,6 +31,7 @@ class Initiator : public std::enable_shared_from_this<Initiator> {
 
  private:
   void connect();
+  void await_connection();
   void send_request();
   void read_reply();
   void conclude(bool followed);

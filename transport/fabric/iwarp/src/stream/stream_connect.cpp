@@ -14,6 +14,8 @@ namespace {
 constexpr std::chrono::milliseconds kRarestNudge{std::chrono::seconds(5)};
 /// A path within the host usually has TCP segments of at least this size.
 constexpr std::uint32_t kHostSegment = 16384;
+/// Takes a message of 1 MiB at once.
+constexpr int kFirstSendBuffer = 640 * 1024;
 
 }  // namespace
 
@@ -52,25 +54,26 @@ void Stream::connected(Initiator::Outcome outcome) {
     start_nudge_timer(fabric_->options.nudge_after);
   }
   progress();
+  // [5044-7.1.2-m] The keepalive options are set last, so that the first message need not wait for them. progress() may
+  // have ended the stream.
+  if (socket_.is_open()) keep_alive(socket_.native_handle(), fabric_->options.keepalive);
 }
 
 void Stream::accept() {
   const auto request = std::move(request_);
   ConnectionInfo info = request->info();
   log_ = fabric_->log.with(info.subject());
-  error_code error;
   Fd descriptor = request->take_socket();
-  socket_.assign(info.local.protocol(), descriptor.get(), error);
+  Agreement agreement;
+  const SetupWishes wishes = fabric_->wishes(options_, info.local, info.peer);
+  const StartupFrame reply = make_reply(request->frame(), wishes, options_.private_data, agreement);
+  // [5044-7.1.2-e] The bit R of this Reply is 0, which accepts the connection. The initiator waits for the Reply, which
+  // is therefore sent before the socket is registered with the event loop.
+  error_code error = write_all(descriptor.get(), encode(reply));
+  if (!error) socket_.assign(info.local.protocol(), descriptor.get(), error);
   if (!error) {
     descriptor.release();
     socket_.non_blocking(true, error);
-  }
-  Agreement agreement;
-  if (!error) {
-    const SetupWishes wishes = fabric_->wishes(options_, info.local, info.peer);
-    const StartupFrame reply = make_reply(request->frame(), wishes, options_.private_data, agreement);
-    // [5044-7.1.2-e] The bit R of this Reply is 0, which accepts the connection.
-    error = write_all(socket_.native_handle(), encode(reply));
   }
   if (error) {
     end(error);
@@ -87,7 +90,7 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   socket_ = std::move(socket);
   agreement_ = agreement;
   info_ = std::move(info);
-  if (within_host()) keep_in_cache(socket_);
+  if (within_host()) limit_send_buffer(socket_, kFirstSendBuffer);
   const std::uint32_t mulpdu = choose_mulpdu();
   sends_.start(mulpdu, agreement.outbound_reads);
   responder_.start(mulpdu, agreement.inbound_reads);

@@ -6,10 +6,17 @@
 // Error handling: after a write error nothing is sent. A Terminate with the reason may still arrive, so the connection
 // does not end until reading fails or ends too or, after disconnect(), the close timer expires.
 #include <boost/asio/bind_allocator.hpp>
+#include <utility>
 
 #include "stream/stream.hpp"
 
 namespace rpcrdma::fabric::iwarp {
+
+namespace {
+
+constexpr int kSendBuffer = 384 * 1024;
+
+}  // namespace
 
 void Stream::transmit() {
   if (!state_.transmits()) return;
@@ -36,6 +43,9 @@ void Stream::transmit() {
 
 void Stream::await_writable() {
   writable_awaited_ = true;
+  // The connection carries more than one large message at a time. A smaller buffer keeps the data that waits there in
+  // the processor's cache until the peer on the same host reads it.
+  if (!std::exchange(buffer_limited_, true) && within_host()) limit_send_buffer(socket_, kSendBuffer);
   auto handler = [self = shared_from_this()](error_code error) {
     self->writable_awaited_ = false;
     if (error || self->state_.over()) return;
