@@ -134,7 +134,7 @@ class Clients(Observed):
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.null()
         size, parts = 1 << 16, 64
-        for _ in range(16):
+        for _ in range(48):  # more than the send buffer takes
             xid = peer.next_xid()
             chunks = bytes(4) + write_list([segment(1, size // parts, i * size) for i in range(parts)]) + bytes(4)
             peer.send(header(xid, MSG, chunks) + call(xid, NFS, 3, READ, opaque(handle) + struct.pack(">QI", 0, size)))
