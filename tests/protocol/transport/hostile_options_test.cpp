@@ -150,7 +150,8 @@ TEST_F(HostileClient, OffersOfSmallerReceives) {
   expect_alive();
 }
 
-// [xchar-6.2-a] [xchar-2.1-d] another implementation uses the code of the offer of smaller receives for another purpose
+// [xchar-6.2-a] [xchar-2.1-d] Another implementation may use characteristic 0xffffff01, with which this project offers
+// smaller receives, for another purpose.
 TEST_F(HostileClient, OtherExperimentsWithTheSameCode) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {1, 0xffffff01, 4, 7, 0})), std::vector<std::string>{});
@@ -484,8 +485,8 @@ TEST_F(SilentServer, DoesNotBlockRequests) {
     EXPECT_EQ(client->exchange().characteristics().unanswered, round);
     prove_arrival();
   }
-  // Repeats the request until an answer has taken effect. On a slow machine, request_timeout, which is 20 ms, may pass
-  // before the answer arrives.
+  // The client repeats its request, and is answered each time, until an answer has taken effect. On a slow machine an
+  // answer may arrive later than request_timeout, which is 20 ms.
   for (int i = 0; i < 1000 && client->exchange().characteristics().peer.receive_buffer_size != 32768; ++i) {
     peer.send(option(ask(32768), kResponse, {1, 1, 0, 0}, 1));
     EXPECT_TRUE(sides.wait([&] { return over; }));

@@ -266,12 +266,12 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
 
 /// Looks `name` up without blocking. Returns nothing if this is not possible.
 ///
-/// If an object is kept under the path of `name` and is in place, the kernel has that path in its cache. If `directory`
-/// is in place too, stat_at() therefore does not block. Equal inode and device numbers show that `name` leads to the
-/// kept object. The numbers differ if a mount hides the object.
+/// An object is in place if it still has the path under which it is kept. If the object kept under the path of `name`
+/// is in place, the kernel has that path in its cache, so stat_at() does not block. Equal inode and device numbers show
+/// that `name` leads to the kept object. The numbers differ if a mount hides the object.
 ///
-/// The answer is valid only if `directory` is in place. If the object has only one name, equal numbers prove this. If
-/// it has several names, is_in_place() checks `directory`.
+/// The answer is valid only if `directory` is in place too. Equal numbers prove that if the object has only one name.
+/// If it has several names, is_in_place() checks `directory`.
 std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(const KeptNode& directory,
                                                                               std::string_view name) {
   std::string path = path_below(directory, name);

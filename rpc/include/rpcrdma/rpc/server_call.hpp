@@ -130,7 +130,8 @@ class ServerCall {
 };
 
 /// Does the same as ServerCall::async_reserve(), but takes ownership of `call`. On completion it passes `call` on to
-/// `handler`, which has the signature void(error_code, ServerCall<P>). Called on the thread of the call's context().
+/// `handler`, which has the signature void(error_code, ServerCall<P>). To be called on the thread of the call's
+/// context().
 template <Procedure P, class Handler>
 void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   transport::IncomingCall& transport = call.transport();
@@ -141,8 +142,8 @@ void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
 }
 
 /// Does the same as ServerCall::async_fetch(), but takes ownership of `call`. On completion it passes `call` on to
-/// `handler`, which has the signature void(error_code, ServerCall<P>). `data` is part of the call's args(). Called on
-/// the thread of the call's context().
+/// `handler`, which has the signature void(error_code, ServerCall<P>). `data` is part of the call's args(). To be
+/// called on the thread of the call's context().
 template <Procedure P, class Handler>
 void async_fetch(ServerCall<P> call, const bulk_data& data, std::span<const BufferRef> destination, Handler handler) {
   transport::IncomingCall& transport = call.transport();

@@ -379,8 +379,8 @@ void PlaceStore::take_file() {
   database_ = std::move(*opened);
   if (awaited)
     log_.info(
-        "{}: another server or a replaced export has released it; this server now stores the places (directory and "
-        "name) of files in it",
+        "{}: another server or a replaced export has released it; this server now uses it to store the places "
+        "(directory and name) of exported files",
         file_.string());
 }
 

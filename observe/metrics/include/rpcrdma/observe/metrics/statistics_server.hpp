@@ -17,7 +17,7 @@
 
 namespace rpcrdma::observe {
 
-/// Options of the HTTP server; no specification sets its limits.
+/// Options of the HTTP server. The limits are this project's own; no specification states them.
 struct StatisticsServerOptions {
   /// The maximum number of open connections; 0 counts as 1. If a client connects beyond the maximum, the server closes
   /// the connection that has sent no request for the longest time.
