@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The Debian 12 packages that each task needs, and how to install them; scripts/vm.d lists those that are needed to make
-# and start the virtual machines. Needs ui.sh. Most tasks configure the whole tree, tests included, so build_packages
-# has everything that CMake needs.
+# The Debian 12 packages that each task needs, and how to install them. Needs ui.sh. Most tasks configure the whole tree,
+# tests included, so build_packages has everything that CMake needs. Without one of configure_packages, CMake leaves out a
+# test.
 build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libisal-dev libssl-dev
   liblmdb-dev libseccomp-dev prometheus-cpp-dev systemtap-sdt-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
+configure_packages=(abigail-tools doxygen graphviz)
 demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
 bench_peers=(nfs-ganesha nfs-ganesha-vfs libnfs-dev)  # peers of rpcrdma-bench, used if they are installed
 # The sanitizers of Clang compile twice as fast as those of GCC; llvm-symbolizer names the functions in their reports.
 sanitizer_packages=(clang libclang-rt-14-dev llvm lld)
-test_packages=("${build_packages[@]}" "${sanitizer_packages[@]}" git make tshark tcpdump iproute2 procps clang-format
-  libnfs-utils nfs-common rpcbind mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz
-  strace tmux chromium prometheus)
+test_packages=("${build_packages[@]}" "${configure_packages[@]}" "${sanitizer_packages[@]}" git make tshark tcpdump
+  iproute2 procps clang-format libnfs-utils nfs-common rpcbind mandoc man-db zsh iperf3 nftables iputils-ping systemd strace tmux chromium prometheus)
+# What makes and starts the virtual machines, and compiles siw for them.
+vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
+  rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs tcpdump)
+vm_siw_packages=(make gcc-12 xz-utils libelf1)
 # Programs that the suites run in the virtual machines.
 vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)

@@ -3,8 +3,6 @@
 vm_cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/librpcrdma-vm
 PATH=$PATH:/usr/sbin:/sbin # depmod, modprobe
 vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
-  rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs tcpdump)
 # The modules for the host's files and for the network; other modules are loaded from the host's files.
 vm_boot_modules=(virtio_pci 9pnet_virtio 9p overlay virtio_net)
 

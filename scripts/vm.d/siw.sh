@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Debian's kernel comes without siw; this compiles the module from Debian's own source package. Needs image.sh.
-vm_siw_packages=(make gcc-12 xz-utils libelf1)
-
 vm_prepare_siw() {
   local version base
   version=$(vm_kernel_version)

@@ -133,8 +133,8 @@ class Clients(Observed):
         handle = peer.lookup(peer.mount("/memory"), "f")
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.null()
-        size, parts = 1 << 16, 64
-        for _ in range(48):  # more than the send buffer takes
+        size, parts = 1 << 18, 64  # the replies exceed the send buffer
+        for _ in range(16):
             xid = peer.next_xid()
             chunks = bytes(4) + write_list([segment(1, size // parts, i * size) for i in range(parts)]) + bytes(4)
             peer.send(header(xid, MSG, chunks) + call(xid, NFS, 3, READ, opaque(handle) + struct.pack(">QI", 0, size)))

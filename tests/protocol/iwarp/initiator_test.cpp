@@ -4,7 +4,10 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/steady_timer.hpp>
+#include <fstream>
 
 #include "iwarp_test.hpp"
 
@@ -74,29 +77,69 @@ TEST_F(Initiator, SocketOptions) {
   EXPECT_TRUE(::fcntl(socket, F_GETFL) & O_NONBLOCK);
 }
 
-// Elsewhere in these tests the connection is established when connect() returns.
-TEST_F(Initiator, WaitsForTheConnection) {
-  open({});
-  const auto address = peer_.listen(0);
-  boost::asio::ip::tcp::socket first(context_);
-  first.connect(address);  // The backlog of 0 allows one connection that is not accepted yet. TCP drops the next SYN.
-  start_to(address);
-  peer_.accept();
+// The sizes of the send buffer on a connection within the host: at first, and once the buffer has been full.
+TEST_F(Initiator, SendBuffer) {
+  int most = 0;
+  std::ifstream("/proc/sys/net/core/wmem_max") >> most;
+  ASSERT_GT(most, 0);
+  connect();
+  const int socket = socket_at(peer_.socket().remote_endpoint());
+  const auto send_buffer = [socket] {
+    int value = -1;
+    socklen_t size = sizeof value;
+    EXPECT_EQ(::getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &value, &size), 0);
+    return value;
+  };
+  EXPECT_EQ(send_buffer(), 2 * std::min(640 * 1024, most));
+  const BufferRef part = memory().part(0, 1u << 20);
+  for (int i = 0; i < 8; ++i) ASSERT_FALSE(node().qp->post_send({&part, 1}, {}, node().op(i)));
+  node().qp->submit();
+  context_.poll();  // the peer does not read
+  EXPECT_EQ(send_buffer(), 2 * std::min(384 * 1024, most));
+}
+
+/// Returns the number of sockets of this process that wait for the answer to a SYN.
+int connecting_sockets() {
+  int count = 0;
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_SYN_SENT) ++count;
+  }
+  return count;
+}
+
+/// The peer's backlog is full when the node connects. Elsewhere in these tests the connection is established when
+/// connect() returns.
+class BusyPeer : public Initiator {
+ protected:
+  BusyPeer() {
+    open({});
+    const auto address = peer_.listen(1);
+    // Linux keeps one connection more than the backlog, and drops the next SYN.
+    for (auto& other : others_) other.connect(address);
+    start_to(address);
+    context_.poll();
+  }
+
+  std::array<boost::asio::ip::tcp::socket, 2> others_{boost::asio::ip::tcp::socket(context_),
+                                                      boost::asio::ip::tcp::socket(context_)};
+};
+
+TEST_F(BusyPeer, AcceptsLater) {
+  ASSERT_EQ(connecting_sockets(), 1);
+  for (std::size_t i = 0; i < others_.size(); ++i) peer_.accept();
   // TCP repeats the SYN after a second.
   EXPECT_EQ(to_hex(asked()), to_hex(request(0x10, 2, "00100010")));
   peer_.send(reply(0x10, 2, "00100010"));
   EXPECT_TRUE(until([&] { return node().established(); }));
 }
 
-TEST_F(Initiator, AbortsWhileItWaitsForTheConnection) {
-  open({});
-  const auto address = peer_.listen(0);
-  boost::asio::ip::tcp::socket first(context_);
-  first.connect(address);
-  start_to(address);
-  context_.poll();
+TEST_F(BusyPeer, ConnectionIsAborted) {
+  ASSERT_EQ(connecting_sockets(), 1);
   node().qp->abort();
   EXPECT_EQ(end(), BaseError::cancelled);
+  EXPECT_EQ(connecting_sockets(), 0);
 }
 
 // [5044-4.4-b] the option switches CRCs on, even between loopback addresses

@@ -54,7 +54,7 @@ TEST(PreparedAcceptor, PassesItsOptionsToConnections) {
   EXPECT_TRUE(keeps_alive.value());
 }
 
-TEST(LimitSendBuffer, CountsDataOnly) {
+TEST(LimitSendBuffer, SetsTheSize) {
   boost::asio::io_context context;
   Socket sender(context, boost::asio::ip::tcp::v4());
   limit_send_buffer(sender, 64 * 1024);

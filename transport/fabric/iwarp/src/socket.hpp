@@ -21,8 +21,8 @@ error_code prepare(Acceptor& acceptor, std::chrono::seconds keepalive) noexcept;
 /// about twice the time `after`, but at least 6 s more than `after`. The function clamps `after` to the range
 /// from 1 s to 10,000 s.
 void keep_alive(int socket, std::chrono::seconds after) noexcept;
-/// Limits the send buffer to `bytes` of data and as much again for the kernel's own use. Without a limit it grows to
-/// several MiB, as net.ipv4.tcp_wmem allows. The limit is at most net.core.wmem_max.
+/// Limits the send buffer to twice `bytes`, in which the kernel also counts its own use; `bytes` counts as
+/// net.core.wmem_max at most. Without a limit the buffer grows to several MiB, as net.ipv4.tcp_wmem allows.
 void limit_send_buffer(Socket& socket, int bytes) noexcept;
 /// Writes once, without blocking. Returns the number of bytes written. On failure, returns 0 and sets `error`:
 /// would_block means that the send buffer is full.

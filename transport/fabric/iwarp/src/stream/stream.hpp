@@ -125,7 +125,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   PostMemory read_memory_;   // for the handler of the pending read
   PostMemory write_memory_;  // for the handler that waits until the socket is writable
   Socket socket_;
-  bool buffer_limited_ = false;        // await_writable() has been called
+  bool has_waited_ = false;            // await_writable() has been called
   std::uint64_t retransmissions_ = 0;  // the result of retransmissions() after socket_ has been closed
   // Has one of two uses at a time: start_nudge_timer() uses the timer after an initiator has connected, and
   // arm_close_timer() uses it from disconnect() on.

@@ -14,8 +14,9 @@ namespace {
 constexpr std::chrono::milliseconds kRarestNudge{std::chrono::seconds(5)};
 /// A path within the host usually has TCP segments of at least this size.
 constexpr std::uint32_t kHostSegment = 16384;
-/// Takes a message of 1 MiB at once.
-constexpr int kFirstSendBuffer = 640 * 1024;
+/// The send buffer within the host, until it has been full. The kernel doubles it, so it takes a message of 1 MiB at
+/// once.
+constexpr int kSendBufferAtFirst = 640 * 1024;
 
 }  // namespace
 
@@ -90,7 +91,7 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   socket_ = std::move(socket);
   agreement_ = agreement;
   info_ = std::move(info);
-  if (within_host()) limit_send_buffer(socket_, kFirstSendBuffer);
+  if (within_host()) limit_send_buffer(socket_, kSendBufferAtFirst);
   const std::uint32_t mulpdu = choose_mulpdu();
   sends_.start(mulpdu, agreement.outbound_reads);
   responder_.start(mulpdu, agreement.inbound_reads);

@@ -14,7 +14,8 @@ namespace rpcrdma::fabric::iwarp {
 
 namespace {
 
-constexpr int kSendBuffer = 384 * 1024;
+/// The send buffer within the host, once it has been full.
+constexpr int kSendBufferOnceFull = 384 * 1024;
 
 }  // namespace
 
@@ -43,9 +44,9 @@ void Stream::transmit() {
 
 void Stream::await_writable() {
   writable_awaited_ = true;
-  // The connection carries more than one large message at a time. A smaller buffer keeps the data that waits there in
-  // the processor's cache until the peer on the same host reads it.
-  if (!std::exchange(buffer_limited_, true) && within_host()) limit_send_buffer(socket_, kSendBuffer);
+  // Probably the connection carries several large messages at a time. A smaller buffer keeps the data that waits there
+  // in the processor's cache until the peer on the same host reads it.
+  if (!std::exchange(has_waited_, true) && within_host()) limit_send_buffer(socket_, kSendBufferOnceFull);
   auto handler = [self = shared_from_this()](error_code error) {
     self->writable_awaited_ = false;
     if (error || self->state_.over()) return;
