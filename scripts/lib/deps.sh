@@ -12,7 +12,8 @@ bench_peers=(nfs-ganesha nfs-ganesha-vfs libnfs-dev)  # peers of rpcrdma-bench, 
 # The sanitizers of Clang compile twice as fast as those of GCC; llvm-symbolizer names the functions in their reports.
 sanitizer_packages=(clang libclang-rt-14-dev llvm lld)
 test_packages=("${build_packages[@]}" "${configure_packages[@]}" "${sanitizer_packages[@]}" git make tshark tcpdump
-  iproute2 procps clang-format libnfs-utils nfs-common rpcbind mandoc man-db zsh iperf3 nftables iputils-ping systemd strace tmux chromium prometheus)
+  iproute2 procps clang-format libnfs-utils nfs-common rpcbind mandoc man-db zsh iperf3 nftables iputils-ping systemd
+  strace tmux chromium prometheus)
 # What makes and starts the virtual machines, and compiles siw for them.
 vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
   rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs tcpdump)
