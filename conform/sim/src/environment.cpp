@@ -3,16 +3,23 @@
 // moves the clock by the time that it was asked to wait. timerfd_create() fails, so that Asio passes the time of the
 // timer to epoll_wait().
 // Error handling: a simulation has no descriptors that could become ready, so epoll_wait() reports none.
+// Memory: munmap() keeps the buffers' memory, and mmap() lends it to the next seed; otherwise the kernel's work on
+// mappings takes up to half of the time. Such memory is not zero, like a buffer that a pool lends again. The library
+// must not depend on its contents, and a seed has the same trace whatever ran before it.
 #include "environment.hpp"
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <random>
 
@@ -39,6 +46,14 @@ struct State {
   Random random{0};
 };
 constinit State state;
+
+struct Mapping {
+  void* at = nullptr;
+  std::size_t size = 0;
+  bool used = false;
+};
+/// Mappings that munmap() keeps. Those that find no place here are unmapped as usual.
+constinit std::array<Mapping, 64> mappings{};
 
 }  // namespace
 
@@ -112,6 +127,36 @@ RPCRDMA_SIM_REPLACES int timerfd_create(int clock, int flags) noexcept {
 RPCRDMA_SIM_REPLACES ssize_t getrandom(void* out, std::size_t size, unsigned flags) {
   if (environment::state.active) return environment::random_octets(out, size);
   return ::syscall(SYS_getrandom, out, size, flags);
+}
+
+RPCRDMA_SIM_REPLACES void* mmap(void* wanted, std::size_t size, int protection, int flags, int file,
+                                off_t offset) noexcept {
+  using environment::mappings;
+  const bool memory = wanted == nullptr && size != 0 && protection == (PROT_READ | PROT_WRITE) &&
+                      flags == (MAP_PRIVATE | MAP_ANONYMOUS);
+  if (memory) {
+    const auto kept = std::ranges::find_if(mappings, [size](const auto& one) { return !one.used && one.size == size; });
+    if (kept != mappings.end()) {
+      kept->used = true;
+      return kept->at;
+    }
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): syscall() returns the address as a number.
+  auto* const at = reinterpret_cast<void*>(::syscall(SYS_mmap, wanted, size, protection, flags, file, offset));
+  if (memory && at != MAP_FAILED) {
+    const auto place = std::ranges::find(mappings, std::size_t{0}, &environment::Mapping::size);
+    if (place != mappings.end()) *place = {at, size, true};
+  }
+  return at;
+}
+
+RPCRDMA_SIM_REPLACES int munmap(void* at, std::size_t size) noexcept {
+  for (auto& one : environment::mappings)
+    if (one.used && one.at == at && one.size == size) {
+      one.used = false;
+      return 0;
+    }
+  return static_cast<int>(::syscall(SYS_munmap, at, size));
 }
 
 RPCRDMA_SIM_REPLACES std::uint32_t arc4random() {

@@ -3,8 +3,8 @@
 // Simulated time and reproducible random numbers for the whole process. The program defines functions that replace
 // clock_gettime(), epoll_wait(), timerfd_create(), getrandom(), arc4random() and the function behind
 // std::random_device, so that the library under test needs no change. Between begin() and end(), the replacements use
-// simulated time, and random numbers that are derived from the seed. At other times they call the system. Used on one
-// thread.
+// simulated time, and random numbers that are derived from the seed. At other times they call the system. The program
+// also replaces mmap() and munmap(), which keep memory for the next seed. Used on one thread.
 #include <chrono>
 #include <cstdint>
 
