@@ -15,7 +15,7 @@ vm_boot() {
   # erms=off: otherwise the emulated processor copies byte by byte. norandmaps: otherwise QEMU translates a program
   # again for each address at which the kernel loads it. no_timer_check: otherwise the kernel panics at its start if
   # the machine gets no processor for a while, as its timer seems not to work.
-  local machine=(qemu-system-x86_64 -accel tcg,thread=multi -cpu max,erms=off -smp 2 -m "$vm_memory"
+  local machine=(qemu-system-x86_64 -accel tcg,thread=multi -cpu max,erms=off -smp "$vm_processors" -m "$vm_memory"
     -display none -no-reboot -nodefaults -serial stdio -serial "file:$control/kernel.log"
     -kernel "$vm_cache"/kernel/boot/vmlinuz-* -initrd "$vm_cache/initrd"
     -append "console=ttyS1 panic=-1 quiet mitigations=off norandmaps no_timer_check vm_guest=$vm_here/guest-main"

@@ -52,17 +52,20 @@ class MoreFabricOnRxe(FabricOnRxe):
     name = "fabric-rxe-more"
     label = "vm-more"
     more = True
+    processors = 2
 
 
 class MoreFabricOnSiw(FabricOnSiw):
     name = "fabric-siw-more"
     label = "vm-more"
     more = True
+    processors = 2
 
 
 class EndToEndOnRxe(Machine):
     name = "e2e-rxe"
     label = "vm-more"
+    processors = 2
     timeout_s = 2500
 
     def test(self):
@@ -78,6 +81,7 @@ class EndToEndOnRxe(Machine):
 class MoreEndToEndOnRxe(Machine):
     name = "e2e-rxe-more"
     label = "vm-more"
+    processors = 2
     timeout_s = 3000
 
     def test(self):

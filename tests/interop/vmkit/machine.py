@@ -19,6 +19,7 @@ class Machine(unittest.TestCase):
     label = "vm"  # "vm-more": only on demand
     more = False  # True: includes checks that take too long for every run (VM_MORE=1 in the guest)
     memory_mib = 3072
+    processors = 1  # with two, most suites take twice as much processor time: the processors wait for each other
     siw = False
     needs = "vm"  # the CTest fixture that it requires besides the machine itself
 
@@ -32,7 +33,11 @@ class Machine(unittest.TestCase):
     def start(self, script, *arguments, forward=()):
         """Starts the machine as a process, whose output appears here."""
         command = [str(HERE.parent.parent / "scripts" / "vm"), "run", "-o", str(self.out), "-t", str(self.timeout_s - 20),
-                   "-m", str(self.memory_mib), *(["--siw"] if self.siw else []), *(["-e", "VM_MORE=1"] if self.more else [])]
+                   "-m", str(self.memory_mib), "-p", str(self.processors)]
+        if self.siw:
+            command += ["--siw"]
+        if self.more:
+            command += ["-e", "VM_MORE=1"]
         for host, guest in forward:
             command += ["--forward", f"{host}:{guest}"]
         sys.stdout.flush()
