@@ -20,10 +20,14 @@ stop_proxy() {
   cp /run/proxy.err "$VM_OUT/$1.log"
 }
 
-# faulty_rounds COUNT ROUND: executes ROUND until COUNT faults have happened.
+# faulty_rounds COUNT ROUND: executes ROUND until COUNT faults have happened. Each round opens at least one connection,
+# because the faults of a connection are limited.
 faulty_rounds() {
-  local count=$1 number=0
-  while (($(faults) < count)); do "$2" $((++number)) || { echo "round $number failed" && return 1; }; done
+  local count=$1 number=0 shown=$SECONDS
+  while (($(faults) < count)); do
+    "$2" $((++number)) || { echo "round $number failed, after $(faults) faults" && return 1; }
+    ((SECONDS < shown + 60)) || { shown=$SECONDS && echo "after $SECONDS s: $number rounds, $(faults) faults"; }
+  done
   echo "$number rounds, $(faults) faults"
 }
 
@@ -31,6 +35,8 @@ faulty_rounds() {
 faults_tree=/run/tree
 mounted_round() {
   local top=/mnt/round$1 served=/srv/ours/round$1
+  # A fault in the start-up of the connection may fail a mount.
+  vm_until $patience mount -t nfs -o "$mount_options" "$address:/ours" /mnt || return 1
   mkdir "$top" && cp -a "$faults_tree" "$top/tree" || return 1
   mkdir "$top/made" "$top/made/a" && mv "$top/made/a" "$top/made/b" && rmdir "$top/made/b" || return 1
   ln -s ../tree "$top/made/soft" && cp /run/tree/deep/er/file9 "$top/made/file" && ln "$top/made/file" "$top/made/hard" &&
@@ -38,7 +44,7 @@ mounted_round() {
   drop_caches
   diff -r --no-dereference "$faults_tree" "$top/tree" && same_as_made "$top/made" || return 1
   diff -r --no-dereference "$faults_tree" "$served/tree" && same_as_made "$served/made" || return 1
-  rm -r "$top" && [[ ! -e $served ]]
+  rm -r "$top" && umount /mnt && [[ ! -e $served ]]
 }
 same_as_made() {
   [[ $(readlink "$1/soft") == ../tree && $(ls "$1") == $'moved\nsoft' ]] && cmp /run/tree/deep/er/file9 "$1/moved"
@@ -48,10 +54,8 @@ faults_linux() {
   start_nfsd iwarp "$address" --crc on
   start_proxy 20050 "${2-}"
   modprobe -a rpcrdma nfsv3
-  local options=vers=3,proto=rdma,port=20060,nolock,timeo=100,mountproto=tcp,mountvers=3,mountport=20051
-  must 'mount through the proxy' mount -t nfs -o "$options,mountaddr=$address" "$address:/ours" /mnt
+  mount_options=vers=3,proto=rdma,port=20060,nolock,timeo=100,mountproto=tcp,mountvers=3,mountport=20051,mountaddr=$address
   expect "the kernel's client, $1 faults" faulty_rounds "$1" mounted_round
-  expect 'umount' umount /mnt
   stop_proxy faults-linux
   stop_nfsd
 }
