@@ -180,8 +180,11 @@ void VerbsQueuePair::leave_to_kernel() noexcept {
 }
 
 void VerbsQueuePair::drop_id() noexcept {
-  if (const auto connecting = std::move(connecting_))
+  if (const auto connecting = std::move(connecting_)) {
+    // The id may still have events, such as DISCONNECTED, until its thread destroys it.
+    if (id_) id_->context = nullptr;
     connecting->end([hold = core_->device->hold(), id = std::move(id_)] {});
+  }
   id_.reset();
 }
 
