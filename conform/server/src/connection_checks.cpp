@@ -124,7 +124,8 @@ void Connection::check_invalidation(const Message& message) {
   if (!agreed) watch.broken(Always::no_uninvited_invalidation, describe(message));
   if (!message.malformed.empty()) return;
   const auto asked = asked_.find(message.header.xid);
-  if (asked == asked_.end() || !asked->second.lists || !names_handle(*asked->second.lists, *message.invalidated))
+  if (asked != asked_.end() && !asked->second.lists) return;  // the chunk lists of a malformed call are not known
+  if (asked == asked_.end() || !names_handle(*asked->second.lists, *message.invalidated))
     watch.broken(Always::own_invalidation,
                  fmt::format("{}, which invalidates {:#x}", describe(message), *message.invalidated));
 }

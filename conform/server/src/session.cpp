@@ -95,7 +95,8 @@ Message Session::answer() {
 
 Message Session::answer_to(std::uint32_t xid) {
   Message out = answer();
-  Record::expect(out.header.xid == xid, fmt::format("a message with XID {:#x}, not {:#x}", out.header.xid, xid));
+  Record::expect(out.header.xid == xid,
+                 fmt::format("a message with XID {:#x}, not {:#x} (rule 8167-2.4-b)", out.header.xid, xid));
   return out;
 }
 
@@ -103,7 +104,7 @@ RpcReply Session::reply_to(std::uint32_t xid) {
   const Message message = answer_to(xid);
   Record::expect(message.header.procedure == kMsg, "not an RDMA_MSG");
   RpcReply out = decode_reply(message.payload);
-  Record::expect(out.xid == xid, fmt::format("an RPC reply with XID {:#x}, not {:#x}", out.xid, xid));
+  Record::expect(out.xid == xid, fmt::format("an RPC reply with XID {:#x}, not {:#x} (rule 8167-2.4-b)", out.xid, xid));
   return out;
 }
 

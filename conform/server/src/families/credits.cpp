@@ -42,9 +42,10 @@ void receive_answers(Connection& connection, std::uint32_t count) {
     if (!connection.receive(std::chrono::milliseconds(500))) return;
 }
 
+constexpr std::uint32_t kMost = 60;  // less than the number of posted Receives, so that each reply finds a Receive
+
 /// Asks for `credits`, and sends as many calls at once as the server grants, but no more than `credits` or kMost.
 void use_all(Session& s, std::uint32_t credits) {
-  constexpr std::uint32_t kMost = 60;  // less than the number of posted Receives, so that each reply finds a Receive
   const std::uint32_t granted = ask_for(s, credits).header.credits;
   expect_all(s, send_many(s, std::min({granted, credits, kMost}), credits));
 }
@@ -79,6 +80,12 @@ void add_credits(const MakeFamily& make) {
               [](Session& s) {
                 use_all(s, 2);
                 use_all(s, 60);
+              });
+  family.must("grant-above-the-asked-value", "8166-3.3.1-e",
+              "a call that asks for 2 credits; then as many calls at once as granted, even if these are more than 2",
+              "all are answered", [](Session& s) {
+                const std::uint32_t grant = ask_for(s, 2).header.credits;
+                expect_all(s, send_many(s, std::min(grant, kMost), 2));
               });
   family.robust("asked-value-changes", "8166-3.3.1-d", "calls that ask for 8, 2, 8, 1, 32 credits in turn",
                 "each call is answered", [](Session& s) {

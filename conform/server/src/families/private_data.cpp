@@ -2,6 +2,8 @@
 // RFC 8797: private data of each form, and the thresholds that follow from it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "families/families.hpp"
 
 namespace rpcrdma::conform {
@@ -120,8 +122,11 @@ void add_of_server(ServerFamily& family) {
               "private data of the server, if any, has version 1 and reserved flags of zero", [](Session& s) {
                 const Bytes& data = s.connection().info().private_data;
                 s.record().received("private data " + hex(data));
+                const Bytes structure = encode(PrivateData{});
+                const auto at = std::ranges::search(data, View(structure).first(4));
+                if (at.empty()) Record::skip("the server sends no private data with the identifier");
                 const auto found = find_private_data(data);
-                if (!found) Record::skip("the server sends no private data");
+                Record::expect(found.has_value(), "the identifier, but not version 1 or not 8 bytes");
                 Record::expect((found->flags & 0xfe) == 0, fmt::format("flags {:#x}", found->flags));
               });
   family.must("changes-with-the-connection", "8797-4-b", "a connection with private data, then one without",

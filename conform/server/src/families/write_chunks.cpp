@@ -224,6 +224,19 @@ void add_read_shapes(ServerFamily& family) {
       }
       read_completely(s, shape.offset, shape.count, shape.room, shape.lengths);
     });
+  family.must(
+      "written-before-the-reply", "8166-3.4.6-d",
+      "private data that allows remote invalidation; three READs of 4,096 bytes into chunks of 4,096, and a NULL "
+      "call after each",
+      "the data is there when the reply is. A Write behind a Send with Invalidate finds no memory, which ends "
+      "the connection",
+      [](Session& s) {
+        s.connect_and_call({.private_data = encode(PrivateData{.flags = 1})});
+        for (int i = 0; i < 3; ++i) {
+          read_completely(s, 0, 4096, 4096, {4096});
+          s.expect_alive();
+        }
+      });
   family.must("segments-of-several-handles", "8166-3.4.6-b 8166-3.4.6-c",
               "READ of 3,000 bytes into segments of 1,000, 1,500, 2,000 and 500 bytes, each with another handle",
               "the data in the chunk; each segment comes back with its handle and offset", read_with_several_handles);
