@@ -111,7 +111,11 @@ class Sums(Case):
             except (AssertionError, struct.error):  # the server is writing the last block
                 return None
 
-        wait_until(lambda: 0 < stats(server)["capture"]["frames"] == recorded(), "the last frame")
+        def all_counted():
+            seen = stats(server)["capture"]
+            return 0 < seen["frames"] == recorded() and seen["bytes"] == file.stat().st_size
+
+        wait_until(all_counted, "the last frame")
         seen = stats(server)["capture"]
         self.assertEqual((seen["running"], seen["dropped"], seen["bytes"]), (True, 0, file.stat().st_size))
         self.assertEqual(sum_of(scrape(server), "rpcrdma_capture_frames_total"), seen["frames"])
