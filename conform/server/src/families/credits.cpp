@@ -82,10 +82,12 @@ void add_credits(const MakeFamily& make) {
                 use_all(s, 60);
               });
   family.must("grant-above-the-asked-value", "8166-3.3.1-e",
-              "a call that asks for 2 credits; then as many calls at once as granted, even if these are more than 2",
+              "a call that asks for 2 credits; if more are granted, as many calls at once, which ask for that many",
               "all are answered", [](Session& s) {
                 const std::uint32_t grant = ask_for(s, 2).header.credits;
-                expect_all(s, send_many(s, std::min(grant, kMost), 2));
+                if (grant <= 2) Record::skip("the server grants no more than what was asked for");
+                const std::uint32_t count = std::min(grant, kMost);
+                expect_all(s, send_many(s, count, count));
               });
   family.robust("asked-value-changes", "8166-3.3.1-d", "calls that ask for 8, 2, 8, 1, 32 credits in turn",
                 "each call is answered", [](Session& s) {

@@ -126,7 +126,7 @@ void add_of_server(ServerFamily& family) {
                 const auto at = std::ranges::search(data, View(structure).first(4));
                 if (at.empty()) Record::skip("the server sends no private data with the identifier");
                 const auto found = find_private_data(data);
-                Record::expect(found.has_value(), "the identifier, but not version 1 or not 8 bytes");
+                Record::expect(found.has_value(), "the structure is incomplete, or its version is not 1");
                 Record::expect((found->flags & 0xfe) == 0, fmt::format("flags {:#x}", found->flags));
               });
   family.must("changes-with-the-connection", "8797-4-b", "a connection with private data, then one without",
