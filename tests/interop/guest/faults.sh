@@ -23,8 +23,10 @@ stop_proxy() {
 # faulty_rounds COUNT ROUND: executes ROUND until COUNT faults have happened. Each round opens at least one connection,
 # because the faults of a connection are limited.
 faulty_rounds() {
-  local count=$1 number=0 shown=$SECONDS
+  local count=$1 number=0 shown=$SECONDS before=0 last=0
   while (($(faults) < count)); do
+    if (($(faults) > before)); then before=$(faults) last=$number; fi
+    ((number < last + 10)) || { echo "ten rounds without a fault, after $before faults" && return 1; }
     "$2" $((++number)) || { echo "round $number failed, after $(faults) faults" && return 1; }
     ((SECONDS < shown + 60)) || { shown=$SECONDS && echo "after $SECONDS s: $number rounds, $(faults) faults"; }
   done
@@ -36,7 +38,8 @@ faults_tree=/run/tree
 mounted_round() {
   local top=/mnt/round$1 served=/srv/ours/round$1
   # A fault in the start-up of the connection may fail a mount.
-  vm_until $patience mount -t nfs -o "$mount_options" "$address:/ours" /mnt || return 1
+  local attempts=0
+  until mount -t nfs -o "$mount_options" "$address:/ours" /mnt; do ((++attempts < 10)) || return 1; done
   mkdir "$top" && cp -a "$faults_tree" "$top/tree" || return 1
   mkdir "$top/made" "$top/made/a" && mv "$top/made/a" "$top/made/b" && rmdir "$top/made/b" || return 1
   ln -s ../tree "$top/made/soft" && cp /run/tree/deep/er/file9 "$top/made/file" && ln "$top/made/file" "$top/made/hard" &&
@@ -56,6 +59,7 @@ faults_linux() {
   modprobe -a rpcrdma nfsv3
   mount_options=vers=3,proto=rdma,port=20060,nolock,timeo=100,mountproto=tcp,mountvers=3,mountport=20051,mountaddr=$address
   expect "the kernel's client, $1 faults" faulty_rounds "$1" mounted_round
+  ! mountpoint -q /mnt || umount -f /mnt
   stop_proxy faults-linux
   stop_nfsd
 }

@@ -19,7 +19,7 @@ class Machine(unittest.TestCase):
     label = "vm"  # "vm-more": only on demand
     more = False  # True: includes checks that take too long for every run (VM_MORE=1 in the guest)
     memory_mib = 3072
-    processors = 1  # with two, most suites take twice as much processor time: the processors wait for each other
+    processors = 1  # emulated processors wait for each other, which takes the host's processor time
     siw = False
     needs = "vm"  # the CTest fixture that it requires besides the machine itself
 
