@@ -3,7 +3,7 @@
 # two fabrics mixed; a device that is removed and comes back; a low limit of locked memory; silent servers; devices
 # that cannot be used; many mounts and connections; faults that rpcrdma-proxy causes; and the kernel's server for a
 # client outside. In the virtual machine:
-#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|memory|silent|closed|mounts|knfsd|connections|faults-linux|faults-ours|outside]...
+#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|fabric|memory|silent|closed|mounts|knfsd|connections|faults-linux|faults-ours|outside]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 . "$tests/interop/guest/mount.sh"
@@ -12,7 +12,7 @@ few='' input=$2 fabric=iwarp address=$VM_ADDRESS
 shift 2
 parts=("$@")
 if ((${#parts[@]} == 0)); then
-  parts=(mount mixed device memory closed knfsd connections outside)
+  parts=(mount mixed device fabric memory closed knfsd connections outside)
   [[ -z $more ]] || parts=(mixed silent mounts connections)
 fi
 root='--root-handle 0100010000000000'
@@ -64,6 +64,13 @@ device_goes_at_work() {
   expect 'the copy continues and succeeds' wait "$copy"
   expect 'the file is identical' cmp /run/piece /srv/ours/piece
   rm /run/piece /srv/ours/piece
+}
+
+# fabric-siw runs all tests of this program.
+part_fabric() {
+  RPCRDMA_TEST_IWARP=1 RPCRDMA_TEST_VERBS_ADDRESS=$address \
+    "$bin/interop_fabric" --gtest_color=no --gtest_filter='*LateCallTest*' >/run/late.log 2>&1
+  expect 'rdma_connect() may return late' grep -qF '[  PASSED  ] 1 test.' /run/late.log
 }
 
 # siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the
