@@ -209,27 +209,32 @@ class Nfs final : public Subject {
     --progress.active;
   }
 
+  /// Starts one operation. It is not a coroutine, because Asio does not keep the memory of one as large as this would
+  /// be.
   boost::asio::awaitable<error_code> operation(Operation which, std::uint32_t number, BufferRef data) {
     switch (which) {
-      case Operation::null: co_return error_of(co_await client_->null());
-      case Operation::attributes: co_return error_of(co_await client_->getattr(file_));
-      case Operation::lookup: {
-        std::string name = "file";
-        co_return error_of(co_await client_->lookup(root_, std::move(name)));
-      }
-      case Operation::create_remove: co_return co_await create_remove(fmt::format("c{}", number));
-      case Operation::read: {
-        const auto read = co_await client_->read(file_, 0, data);
-        if (read && read->count != data.size) co_return make_error_code(boost::system::errc::io_error);
-        co_return error_of(read);
-      }
-      default: {
-        const std::uint64_t offset = std::uint64_t{number} * kPiece % kFileBytes;
-        const auto written = co_await client_->write(file_, offset, data, nfs::Stable::unstable);
-        if (written && written->count != data.size) co_return make_error_code(boost::system::errc::io_error);
-        co_return error_of(written);
-      }
+      case Operation::null: return status_of(client_->null());
+      case Operation::attributes: return status_of(client_->getattr(file_));
+      case Operation::lookup: return status_of(client_->lookup(root_, "file"));
+      case Operation::create_remove: return create_remove(fmt::format("c{}", number));
+      case Operation::read: return read(data);
+      default: return write(std::uint64_t{number} * kPiece % kFileBytes, data);
     }
+  }
+  template <class T>
+  static boost::asio::awaitable<error_code> status_of(nfs::Task<T> call) {
+    const Result<T> result = co_await std::move(call);
+    co_return error_of(result);
+  }
+  boost::asio::awaitable<error_code> read(BufferRef data) {
+    const auto read = co_await client_->read(file_, 0, data);
+    if (read && read->count != data.size) co_return make_error_code(boost::system::errc::io_error);
+    co_return error_of(read);
+  }
+  boost::asio::awaitable<error_code> write(std::uint64_t offset, BufferRef data) {
+    const auto written = co_await client_->write(file_, offset, data, nfs::Stable::unstable);
+    if (written && written->count != data.size) co_return make_error_code(boost::system::errc::io_error);
+    co_return error_of(written);
   }
   boost::asio::awaitable<error_code> create_remove(std::string name) {
     const nfs::SetAttributes attributes{.mode = 0644};

@@ -22,6 +22,11 @@ rpc::ClientOptions rpc_options(const ClientOptions& options) {
 
 }  // namespace
 
+boost::asio::awaitable<void> pause(boost::asio::io_context& context, std::chrono::milliseconds time) {
+  boost::asio::steady_timer timer(context, time);
+  co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
 Link::Link(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options)
     : transport(transport::Client::make(fabric, pool, server, transport_options(options), options.log)),
       rpc(transport->requester(), fabric.context().get_executor(), rpc_options(options)) {}

@@ -32,37 +32,36 @@ Task<void> Client::null() {
 
 Task<Attributes> Client::getattr(FileHandle file) {
   const GETATTR3args args{to_wire(file)};
-  const auto reply = co_await call<rpc::nfs3::Getattr>(*impl_, args);
-  if (!reply) co_return reply.error();
-  co_return from_wire((*reply)->GETATTR3res_u.resok.obj_attributes);
+  rpc::Decoded<GETATTR3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Getattr>(*impl_, args, reply)) co_return failed;
+  co_return from_wire(reply->GETATTR3res_u.resok.obj_attributes);
 }
 
 Task<void> Client::setattr(FileHandle file, SetAttributes attributes) {
   SETATTR3args args{};
   args.object = to_wire(file);
   args.new_attributes = to_wire(attributes);
-  const auto reply = co_await call<rpc::nfs3::Setattr>(*impl_, args);
-  if (!reply) co_return reply.error();
+  rpc::Decoded<SETATTR3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Setattr>(*impl_, args, reply)) co_return failed;
   co_return Result<void>();
 }
 
 Task<Node> Client::lookup(FileHandle directory, std::string name) {
   const LOOKUP3args args{to_wire(directory, name)};
-  const auto reply = co_await call<rpc::nfs3::Lookup>(*impl_, args);
-  if (!reply) co_return reply.error();
-  const LOOKUP3resok& found = (*reply)->LOOKUP3res_u.resok;
-  const FileHandle handle = from_wire(found.object);
-  if (const auto attributes = from_wire(found.obj_attributes)) co_return Node{handle, *attributes};
-  const Result<Attributes> attributes = co_await getattr(handle);
+  rpc::Decoded<LOOKUP3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Lookup>(*impl_, args, reply)) co_return failed;
+  const LOOKUP3resok& found = reply->LOOKUP3res_u.resok;
+  if (found.obj_attributes.attributes_follow) co_return Node{from_wire(found.object), *from_wire(found.obj_attributes)};
+  const Result<Attributes> attributes = co_await getattr(from_wire(found.object));
   if (!attributes) co_return attributes.error();
-  co_return Node{handle, *attributes};
+  co_return Node{from_wire(found.object), *attributes};
 }
 
 Task<std::string> Client::readlink(FileHandle link) {
   const READLINK3args args{to_wire(link)};
-  const auto reply = co_await call<rpc::nfs3::Readlink>(*impl_, args);
-  if (!reply) co_return reply.error();
-  std::string target((*reply)->READLINK3res_u.resok.data.text());
+  rpc::Decoded<READLINK3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Readlink>(*impl_, args, reply)) co_return failed;
+  std::string target(reply->READLINK3res_u.resok.data.text());
   // symlink(2) accepts neither a NUL nor an empty target.
   if (target.empty() || target.find('\0') != std::string::npos) co_return make_error_code(ClientError::malformed_reply);
   co_return target;
@@ -71,18 +70,18 @@ Task<std::string> Client::readlink(FileHandle link) {
 Task<Limits> Client::limits(FileHandle root) {
   if (impl_->limits) co_return *impl_->limits;
   const FSINFO3args args{to_wire(root)};
-  const auto reply = co_await call<rpc::nfs3::Fsinfo>(*impl_, args);
-  if (!reply) co_return reply.error();
-  const FSINFO3resok& info = (*reply)->FSINFO3res_u.resok;
+  rpc::Decoded<FSINFO3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Fsinfo>(*impl_, args, reply)) co_return failed;
+  const FSINFO3resok& info = reply->FSINFO3res_u.resok;
   impl_->limits = Limits{transfer_size(info.rtpref, info.rtmax), transfer_size(info.wtpref, info.wtmax)};
   co_return *impl_->limits;
 }
 
 Task<Statistics> Client::space(FileHandle root) {
   const FSSTAT3args args{to_wire(root)};
-  const auto reply = co_await call<rpc::nfs3::Fsstat>(*impl_, args);
-  if (!reply) co_return reply.error();
-  const FSSTAT3resok& stat = (*reply)->FSSTAT3res_u.resok;
+  rpc::Decoded<FSSTAT3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Fsstat>(*impl_, args, reply)) co_return failed;
+  const FSSTAT3resok& stat = reply->FSSTAT3res_u.resok;
   co_return Statistics{stat.tbytes, stat.fbytes, stat.abytes, stat.tfiles, stat.ffiles, stat.afiles};
 }
 

@@ -12,9 +12,10 @@ Task<Client::ReadResult> Client::read(FileHandle file, std::uint64_t offset, Buf
   const READ3args args{to_wire(file), offset, into.size};
   rpc::CallOptions options;
   options.into({&into, 1});
-  const auto reply = co_await call_over<rpc::nfs3::Read>(impl_->bulk_rpc(), *impl_, args, options);
-  if (!reply) co_return reply.error();
-  const READ3resok& read = (*reply)->READ3res_u.resok;
+  rpc::Decoded<READ3res> reply;
+  if (const error_code failed = co_await call_over<rpc::nfs3::Read>(impl_->bulk_rpc(), *impl_, args, options, reply))
+    co_return failed;
+  const READ3resok& read = reply->READ3res_u.resok;
   if (read.count != read.data.length || read.count > into.size) co_return make_error_code(ClientError::malformed_reply);
   co_return ReadResult{read.count, read.eof != FALSE};
 }
@@ -26,18 +27,20 @@ Task<Client::WriteResult> Client::write(FileHandle file, std::uint64_t offset, B
   args.count = from.size;
   args.stable = static_cast<stable_how>(stability);
   args.data.set_parts({&from, 1});
-  const auto reply = co_await call_over<rpc::nfs3::Write>(impl_->bulk_rpc(), *impl_, args, kNoOptions);
-  if (!reply) co_return reply.error();
-  const WRITE3resok& written = (*reply)->WRITE3res_u.resok;
+  rpc::Decoded<WRITE3res> reply;
+  if (const error_code failed =
+          co_await call_over<rpc::nfs3::Write>(impl_->bulk_rpc(), *impl_, args, kNoOptions, reply))
+    co_return failed;
+  const WRITE3resok& written = reply->WRITE3res_u.resok;
   if (written.count > from.size) co_return make_error_code(ClientError::malformed_reply);
   co_return WriteResult{written.count, static_cast<Stable>(written.committed), from_wire(written.verf)};
 }
 
 Task<Verifier> Client::commit(FileHandle file) {
   const COMMIT3args args{to_wire(file), 0, 0};
-  const auto reply = co_await call<rpc::nfs3::Commit>(*impl_, args);
-  if (!reply) co_return reply.error();
-  co_return from_wire((*reply)->COMMIT3res_u.resok.verf);
+  rpc::Decoded<COMMIT3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Commit>(*impl_, args, reply)) co_return failed;
+  co_return from_wire(reply->COMMIT3res_u.resok.verf);
 }
 
 }  // namespace rpcrdma::nfs

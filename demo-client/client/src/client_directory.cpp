@@ -38,9 +38,9 @@ Task<Client::Page> with_attributes(Client::Impl& impl, FileHandle directory, Cli
   to_wire(from.verifier, args.cookieverf);
   args.dircount = kPageOctets;
   args.maxcount = kPageOctets;
-  const auto reply = co_await call<rpc::nfs3::Readdirplus>(impl, args);
-  if (!reply) co_return reply.error();
-  co_return page_of((*reply)->READDIRPLUS3res_u.resok, from.cookie);
+  rpc::Decoded<READDIRPLUS3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Readdirplus>(impl, args, reply)) co_return failed;
+  co_return page_of(reply->READDIRPLUS3res_u.resok, from.cookie);
 }
 
 Task<Client::Page> names_only(Client::Impl& impl, FileHandle directory, Client::Position from) {
@@ -49,9 +49,9 @@ Task<Client::Page> names_only(Client::Impl& impl, FileHandle directory, Client::
   args.cookie = from.cookie;
   to_wire(from.verifier, args.cookieverf);
   args.count = kPageOctets;
-  const auto reply = co_await call<rpc::nfs3::Readdir>(impl, args);
-  if (!reply) co_return reply.error();
-  co_return page_of((*reply)->READDIR3res_u.resok, from.cookie);
+  rpc::Decoded<READDIR3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Readdir>(impl, args, reply)) co_return failed;
+  co_return page_of(reply->READDIR3res_u.resok, from.cookie);
 }
 
 }  // namespace

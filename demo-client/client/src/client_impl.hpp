@@ -58,32 +58,39 @@ Task<rpc::Decoded<typename P::Result>> call_once(rpc::Client& rpc, const typenam
   co_return std::move(reply);
 }
 
+/// Waits before a call is repeated.
+boost::asio::awaitable<void> pause(boost::asio::io_context& context, std::chrono::milliseconds time);
+
 /// Calls an NFSv3 procedure. If the server answers NFS3ERR_JUKEBOX (RFC 1813 section 2.6), repeats the call until the
-/// timeout. Returns the reply if its status is NFS3_OK, and an error otherwise.
+/// timeout. Stores the reply in `reply` if its status is NFS3_OK, and returns an error otherwise. `args`, `given` and
+/// `reply` must stay valid until then.
+///
+/// Asio keeps the memory of a coroutine for the next one only if it is smaller than 1 KiB. Therefore the reply is not
+/// the result of this coroutine, which would need the memory for two replies.
 template <rpc::Procedure P>
-Task<rpc::Decoded<typename P::Result>> call_over(rpc::Client& rpc, Client::Impl& impl, const typename P::Args& args,
-                                                 const rpc::CallOptions& given) {
+boost::asio::awaitable<error_code> call_over(rpc::Client& rpc, Client::Impl& impl, const typename P::Args& args,
+                                             const rpc::CallOptions& given, rpc::Decoded<typename P::Result>& reply) {
   const Clock::time_point deadline = Clock::now() + impl.options.timeout;
   std::chrono::milliseconds wait{100};
   rpc::CallOptions options = given;
   options.deadline = deadline;
   while (true) {
-    Result<rpc::Decoded<typename P::Result>> reply = co_await call_once<P>(rpc, args, options);
-    if (!reply) co_return reply.error();
-    const error_code status = status_error(static_cast<std::uint32_t>((*reply)->status));
-    if (!status) co_return std::move(*reply);
+    auto [failed, received] =
+        co_await rpc.async_call<P>(args, options, boost::asio::as_tuple(boost::asio::use_awaitable));
+    if (failed) co_return failed;
+    const error_code status = status_error(static_cast<std::uint32_t>(received->status));
+    if (!status) reply = std::move(received);
     if (status != Status::jukebox || Clock::now() + wait >= deadline) co_return status;
-    boost::asio::steady_timer timer(impl.context, wait);
-    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await pause(impl.context, wait);
     wait = std::min(wait * 2, std::chrono::milliseconds(5000));
   }
 }
 
 /// Like call_over(), on the first connection.
 template <rpc::Procedure P>
-Task<rpc::Decoded<typename P::Result>> call(Client::Impl& impl, const typename P::Args& args,
-                                            const rpc::CallOptions& given = kNoOptions) {
-  return call_over<P>(impl.rpc(), impl, args, given);
+boost::asio::awaitable<error_code> call(Client::Impl& impl, const typename P::Args& args,
+                                        rpc::Decoded<typename P::Result>& reply) {
+  return call_over<P>(impl.rpc(), impl, args, kNoOptions, reply);
 }
 
 }  // namespace rpcrdma::nfs

@@ -25,9 +25,9 @@ Task<Node> Client::create(FileHandle directory, std::string name, SetAttributes 
   args.where = to_wire(directory, name);
   args.how.mode = exclusive ? GUARDED : UNCHECKED;
   args.how.createhow3_u.obj_attributes = to_wire(attributes);
-  const auto reply = co_await call<rpc::nfs3::Create>(*impl_, args);
-  if (!reply) co_return reply.error();
-  const CREATE3resok& ok = (*reply)->CREATE3res_u.resok;
+  rpc::Decoded<CREATE3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Create>(*impl_, args, reply)) co_return failed;
+  const CREATE3resok& ok = reply->CREATE3res_u.resok;
   co_return co_await made(*this, directory, name, ok.obj, ok.obj_attributes);
 }
 
@@ -35,9 +35,9 @@ Task<Node> Client::mkdir(FileHandle directory, std::string name, std::uint32_t m
   MKDIR3args args{};
   args.where = to_wire(directory, name);
   args.attributes = to_wire(SetAttributes{.mode = mode});
-  const auto reply = co_await call<rpc::nfs3::Mkdir>(*impl_, args);
-  if (!reply) co_return reply.error();
-  const MKDIR3resok& ok = (*reply)->MKDIR3res_u.resok;
+  rpc::Decoded<MKDIR3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Mkdir>(*impl_, args, reply)) co_return failed;
+  const MKDIR3resok& ok = reply->MKDIR3res_u.resok;
   co_return co_await made(*this, directory, name, ok.obj, ok.obj_attributes);
 }
 
@@ -45,36 +45,36 @@ Task<void> Client::symlink(FileHandle directory, std::string name, std::string t
   SYMLINK3args args{};
   args.where = to_wire(directory, name);
   args.symlink.symlink_data.set_text(target);
-  const auto reply = co_await call<rpc::nfs3::Symlink>(*impl_, args);
-  if (!reply) co_return reply.error();
+  rpc::Decoded<SYMLINK3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Symlink>(*impl_, args, reply)) co_return failed;
   co_return Result<void>();
 }
 
 Task<void> Client::link(FileHandle file, FileHandle directory, std::string name) {
   const LINK3args args{to_wire(file), to_wire(directory, name)};
-  const auto reply = co_await call<rpc::nfs3::Link>(*impl_, args);
-  if (!reply) co_return reply.error();
+  rpc::Decoded<LINK3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Link>(*impl_, args, reply)) co_return failed;
   co_return Result<void>();
 }
 
 Task<void> Client::remove(FileHandle directory, std::string name) {
   const REMOVE3args args{to_wire(directory, name)};
-  const auto reply = co_await call<rpc::nfs3::Remove>(*impl_, args);
-  if (!reply) co_return reply.error();
+  rpc::Decoded<REMOVE3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Remove>(*impl_, args, reply)) co_return failed;
   co_return Result<void>();
 }
 
 Task<void> Client::rmdir(FileHandle directory, std::string name) {
   const RMDIR3args args{to_wire(directory, name)};
-  const auto reply = co_await call<rpc::nfs3::Rmdir>(*impl_, args);
-  if (!reply) co_return reply.error();
+  rpc::Decoded<RMDIR3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Rmdir>(*impl_, args, reply)) co_return failed;
   co_return Result<void>();
 }
 
 Task<void> Client::rename(FileHandle from, std::string from_name, FileHandle to, std::string to_name) {
   const RENAME3args args{to_wire(from, from_name), to_wire(to, to_name)};
-  const auto reply = co_await call<rpc::nfs3::Rename>(*impl_, args);
-  if (!reply) co_return reply.error();
+  rpc::Decoded<RENAME3res> reply;
+  if (const error_code failed = co_await call<rpc::nfs3::Rename>(*impl_, args, reply)) co_return failed;
   co_return Result<void>();
 }
 

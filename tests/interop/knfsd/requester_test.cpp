@@ -31,10 +31,9 @@ class RequesterTest : public testing::Test {
   rpc::Decoded<typename P::Result> call(const typename P::Args& args, const rpc::CallOptions& options = {}) {
     rpc::Decoded<typename P::Result> reply;
     bool over = false;
-    boost::asio::co_spawn(context_, nfs::call<P>(client_, args, options),
-                          [&](std::exception_ptr, Result<rpc::Decoded<typename P::Result>> result) {
-                            EXPECT_TRUE(result) << result.error().message();
-                            if (result) reply = std::move(*result);
+    boost::asio::co_spawn(context_, nfs::call_over<P>(client_.rpc(), client_, args, options, reply),
+                          [&](std::exception_ptr, error_code failed) {
+                            EXPECT_FALSE(failed) << failed.message();
                             over = true;
                           });
     EXPECT_TRUE(run_until(context_, [&] { return over; }));

@@ -5,6 +5,7 @@
 //     rpc::Client client(transport->requester(), context.get_executor());
 //     auto reply = co_await client.async_call<nfs3::Getattr>({.object = handle}, {}, asio::use_awaitable);
 //     if (reply->status == NFS3_OK) ... reply->GETATTR3res_u.resok.obj_attributes.size
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -137,6 +138,21 @@ class RPCRDMA_EXPORT Client {
     return in.failure() == xdr::DecodeFailure::malformed ? RpcError::bad_reply : RpcError::bad_reduction;
   }
 
+  /// Whether `executor`, which tracks outstanding work, is known to belong to an io_context that this thread runs.
+  /// Returns false for an executor for which dispatch() finds this out itself. An any_io_executor, as coroutines have,
+  /// would allocate memory to do so.
+  template <class Executor>
+  static bool runs_here(const Executor& executor) noexcept {
+    if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>) {
+      using Held = std::decay_t<decltype(boost::asio::prefer(std::declval<ClientCore::Executor>(),
+                                                             boost::asio::execution::outstanding_work.tracked))>;
+      const auto* held = executor.template target<Held>();
+      return held != nullptr && held->running_in_this_thread();
+    } else {
+      return false;
+    }
+  }
+
   template <Procedure P, class Handler>
   static void start(ClientCore& core, ClientCore::Lease lease, error_code failed, Handler handler) {
     namespace asio = boost::asio;
@@ -160,9 +176,11 @@ class RPCRDMA_EXPORT Client {
                  Decoded<typename P::Result> reply;
                  if (!status) status = decode_kept<P>(*in, reply);
                  if (!status) call->count_status(status_of(*reply));
-                 asio::dispatch(work, [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
+                 auto complete = [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
                    std::move(handler)(status, std::move(reply));
-                 });
+                 };
+                 if (runs_here(work)) return complete();
+                 asio::dispatch(work, std::move(complete));
                });
   }
   template <Procedure P>
