@@ -12,6 +12,7 @@ constexpr std::uint32_t kMebi = 1u << 20;
 
 Peer raw_tcp(const Case& which) { return {"raw_tcp", Who::raw_tcp, which}; }
 Peer tirpc_tcp(const Case& which) { return {"tirpc_tcp", Who::tirpc_tcp, which}; }
+Peer local(const Case& which) { return {"local", Who::local, which}; }
 Peer ours(const Case& which, Who who = Who::rpcrdma) { return {which.name, who, which}; }
 
 void add_bulk(std::vector<Comparison>& plan, const Case& which) {
@@ -71,20 +72,21 @@ void add_metadata(std::vector<Comparison>& plan, const Case& null_rtt) {
   using enum Operation;
   const auto ganesha = [](const Case& which) { return Peer{"ganesha", Who::ganesha, which}; };
   for (const Case& which : {Case{"getattr_posix", "us", attributes}, Case{"lookup_posix", "us", lookup}})
-    plan.push_back({which, Who::nfs_posix, {ours(null_rtt), ganesha(which)}});
+    plan.push_back({which, Who::nfs_posix, {ours(null_rtt), local(which), ganesha(which)}});
   const Case sync{"create_remove_sync", "us", create_remove};
   plan.push_back({sync, Who::nfs_posix, {{"local_durable", Who::local_durable, sync}}});
   const Case async{"create_remove_async", "us", create_remove};
-  plan.push_back({async, Who::nfs_posix_async, {{"local", Who::local, async}, ganesha(async)}});
+  plan.push_back({async, Who::nfs_posix_async, {local(async), ganesha(async)}});
   const Case large{"readdirplus_10k", "1/s", read_directory};
-  plan.push_back({large, Who::nfs_posix, {{"local", Who::local, large}, ganesha(large)}});
+  plan.push_back({large, Who::nfs_posix, {local(large), ganesha(large)}});
   const Case put{.name = "tree_put", .unit = "1/s", .operation = tree_put, .bytes = 4096, .files = 3000, .rounds = 3};
   plan.push_back({put, Who::nfs_posix, {{"local_durable", Who::local_durable, put}}});
   const Case get{.name = "tree_get", .unit = "1/s", .operation = tree_get, .bytes = 4096, .files = 3000, .rounds = 3};
-  plan.push_back({get, Who::nfs_posix, {{"local", Who::local, get}}});
+  plan.push_back({get, Who::nfs_posix, {local(get)}});
 }
 
-/// Compares this project's server with nfs-ganesha, both with libnfs as the client.
+/// Compares this project's server with nfs-ganesha, both with libnfs as the client. Changes one at a time are also
+/// compared with the system calls that any server needs for them.
 void add_libnfs(std::vector<Comparison>& plan) {
   using enum Operation;
   const auto add = [&](const Case& which) { plan.push_back({which, Who::libnfs, {{"ganesha", Who::ganesha, which}}}); };
@@ -93,6 +95,7 @@ void add_libnfs(std::vector<Comparison>& plan) {
        {std::pair{"mkdir", mkdir}, std::pair{"stat", lookup}, std::pair{"chmod", set_mode}, std::pair{"rename", rename},
         std::pair{"rmdir", rmdir}}) {
     add({fmt::format("libnfs_{}", name), "us", operation});
+    if (operation != lookup) plan.back().peers.push_back(local(plan.back().which));
     add({fmt::format("libnfs_{}_qd32", name), "1/s", operation, 0, 32});
   }
   add({"libnfs_read_4k_qd32", "1/s", read, 4096, 32});

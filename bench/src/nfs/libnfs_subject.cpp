@@ -19,7 +19,6 @@
 namespace rpcrdma::bench {
 namespace {
 
-constexpr std::uint32_t kBatch = 128;
 constexpr std::uint32_t kPiece = 1u << 20;
 
 nfs_fh3 borrowed(std::string& handle) { return {{static_cast<u_int>(handle.size()), handle.data()}}; }

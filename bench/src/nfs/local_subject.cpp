@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Operation: the system calls that a server has to make for an NFS call, without the server. GETATTR and LOOKUP make
+// those by which this project's server answers for an object that it keeps open. A change of a name or a mode is one
+// system call between two statx calls, which weak cache consistency needs.
 #include "local_subject.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "material.hpp"
 #include "rpcrdma/base/fd.hpp"
@@ -48,6 +53,12 @@ class Local final : public Subject {
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     switch (which.operation) {
       case Operation::create_remove: return one_by_one(which, budget, [this] { create_remove(); });
+      case Operation::attributes: return one_by_one(which, budget, [this] { attributes(kept()); });
+      case Operation::lookup: return one_by_one(which, budget, [this] { look_up(); });
+      case Operation::mkdir:
+      case Operation::set_mode:
+      case Operation::rename:
+      case Operation::rmdir: return change_names(which, budget);
       case Operation::read_directory: return read_directory(which, budget);
       case Operation::tree_put:
       case Operation::tree_get: return copy_tree(which);
@@ -69,6 +80,77 @@ class Local final : public Subject {
     settle(root_);
     check(::unlinkat(root_.get(), "c", 0) == 0, "unlinkat");
     settle(root_);
+  }
+
+  const Fd& kept() {
+    if (!file_) {
+      make_file(folder_.exported() / "file", kFileBytes);
+      file_ = Fd(::openat(root_.get(), "file", O_PATH | O_CLOEXEC));
+      descriptors_ = open_directory("/proc/self/fd");
+    }
+    return file_;
+  }
+
+  void attributes(const Fd& fd) const {
+    std::array<char, PATH_MAX> path;
+    check(::readlinkat(descriptors_.get(), std::to_string(fd.get()).c_str(), path.data(), path.size()) > 0,
+          "readlinkat");
+    stat(fd, "");
+  }
+
+  void look_up() {
+    const Fd& file = kept();
+    stat(root_, "");
+    attributes(file);
+  }
+
+  static void stat(const Fd& directory, const char* name) {
+    struct statx status;
+    check(::statx(directory.get(), name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) == 0,
+          "statx");
+  }
+
+  /// Change `number` of a batch.
+  void change(Operation which, std::uint32_t number) {
+    const std::string made = fmt::format("made{}", number);
+    const std::string here = fmt::format("{}{}", prefix_, number);
+    const char* const target = which == Operation::set_mode ? here.c_str() : "";
+    stat(root_, target);
+    switch (which) {
+      case Operation::mkdir: check(::mkdirat(root_.get(), made.c_str(), 0755) == 0, "mkdirat"); break;
+      case Operation::rmdir: check(::unlinkat(root_.get(), made.c_str(), AT_REMOVEDIR) == 0, "unlinkat"); break;
+      case Operation::set_mode: check(::fchmodat(root_.get(), target, mode_, 0) == 0, "fchmodat"); break;
+      default:
+        check(::renameat(root_.get(), here.c_str(), root_.get(), fmt::format("{}{}", other_, number).c_str()) == 0,
+              "renameat");
+    }
+    stat(root_, target);
+  }
+
+  void batch(Operation which, std::vector<double>& samples) {
+    for (std::uint32_t i = 0; i < kBatch; ++i) {
+      const auto start = Clock::now();
+      change(which, i);
+      samples.push_back(microseconds(Clock::now() - start));
+    }
+  }
+
+  /// The median time of one change. As in the other subjects, RMDIR removes what MKDIR has made outside of the measured
+  /// time, and the reverse.
+  Outcome change_names(const Case& which, std::chrono::milliseconds budget) {
+    if (!std::filesystem::exists(folder_.exported() / (prefix_ + "0")))
+      for (std::uint32_t i = 0; i < kBatch; ++i)
+        std::filesystem::create_directory(folder_.exported() / fmt::format("{}{}", prefix_, i));
+    std::vector<double> samples, unused;
+    const auto end = Clock::now() + budget;
+    do {
+      if (which.operation == Operation::rmdir) batch(Operation::mkdir, unused);
+      batch(which.operation, samples);
+      if (which.operation == Operation::mkdir) batch(Operation::rmdir, unused);
+      if (which.operation == Operation::rename) std::swap(prefix_, other_);
+      mode_ ^= 0111;
+    } while (Clock::now() < end);
+    return typical(samples);
   }
 
   Outcome read_directory(const Case& which, std::chrono::milliseconds budget) {
@@ -113,6 +195,11 @@ class Local final : public Subject {
   bool durable_;
   TemporaryDirectory folder_;
   Fd root_;
+  Fd file_;         // valid after kept()
+  Fd descriptors_;  // valid after kept()
+  std::string prefix_ = "here";
+  std::string other_ = "there";
+  mode_t mode_ = 0755;
   int copies_ = 0;
 };
 

@@ -32,6 +32,9 @@ constexpr std::uint32_t kTreeFileBytes = 4096;
 /// Makes the directory `path` and a tree in it. Each directory of the tree gets `files` / kTreeDirectories files.
 void make_tree(const std::filesystem::path& path, std::uint32_t files);
 
+/// Changes of names are measured in batches of this many names.
+constexpr std::uint32_t kBatch = 128;
+
 /// Bytes of the file that READ and WRITE use.
 constexpr std::uint32_t kFileBytes = 8u << 20;
 void make_file(const std::filesystem::path& path, std::uint32_t bytes);
