@@ -45,6 +45,7 @@ endforeach()
 install(FILES "${RPCRDMA_GENERATED_HEADERS}/rpcrdma/base/build.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/base")
 
 install(FILES "${PROJECT_SOURCE_DIR}/tools/bpftrace/rpcrdma-calls.bt" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/bpftrace")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/conform/known" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/conform")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/wireshark/rpcrdma2.lua" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/wireshark")
 
 # Installs rpcrdma-gen and the CMake package, which contains cmake/Generate.cmake for rpcrdma_generate().

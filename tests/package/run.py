@@ -67,7 +67,8 @@ def install(package):
     run("cmake", "--install", package.build, env={**os.environ, "DESTDIR": str(package.root)})
     prefix, libdir = package.prefix, package.libdir
     expected = ["bin/rpcrdma-nfs", "bin/rpcrdma-ping", "bin/rpcrdma-conform", "bin/rpcrdma-proxy", "bin/rpcrdma-sim", "bin/rpcrdma-top",
-                "sbin/rpcrdma-nfsd", "sbin/rpcrdma-ip", "share/rpcrdma/bpftrace/rpcrdma-calls.bt"]
+                "sbin/rpcrdma-nfsd", "sbin/rpcrdma-ip", "share/rpcrdma/bpftrace/rpcrdma-calls.bt",
+                "share/rpcrdma/conform/known/linux-6.1-server.txt"]
     for name in expected:
         assert (prefix / name).is_file(), f"{name} is not installed"
     listed = run(prefix / "bin/rpcrdma-ping", "--help")

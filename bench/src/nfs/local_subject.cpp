@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: the system calls that a server has to make for an NFS call, without the server. GETATTR and LOOKUP make
 // those by which this project's server answers for an object that it keeps open. A change of a name or a mode is one
-// system call between two statx calls, which weak cache consistency needs.
+// system call between two statx calls, which weak cache consistency needs; MKDIR has a third one for its reply.
 #include "local_subject.hpp"
 
 #include <dirent.h>
@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "material.hpp"
 #include "rpcrdma/base/fd.hpp"
@@ -53,12 +54,14 @@ class Local final : public Subject {
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     switch (which.operation) {
       case Operation::create_remove: return one_by_one(which, budget, [this] { create_remove(); });
-      case Operation::attributes: return one_by_one(which, budget, [this] { attributes(kept()); });
+      case Operation::attributes: return one_by_one(which, budget, [this] { attributes(); });
       case Operation::lookup: return one_by_one(which, budget, [this] { look_up(); });
       case Operation::mkdir:
       case Operation::set_mode:
       case Operation::rename:
-      case Operation::rmdir: return change_names(which, budget);
+      case Operation::rmdir:
+        if (durable_) return std::nullopt;
+        return change_names(which, budget);
       case Operation::read_directory: return read_directory(which, budget);
       case Operation::tree_put:
       case Operation::tree_get: return copy_tree(which);
@@ -86,22 +89,28 @@ class Local final : public Subject {
     if (!file_) {
       make_file(folder_.exported() / "file", kFileBytes);
       file_ = Fd(::openat(root_.get(), "file", O_PATH | O_CLOEXEC));
+      check(static_cast<bool>(file_), "openat");
       descriptors_ = open_directory("/proc/self/fd");
     }
     return file_;
   }
 
-  void attributes(const Fd& fd) const {
+  /// Confirms that the object is still in its place, as the server does.
+  void confirm(const Fd& fd) const {
     std::array<char, PATH_MAX> path;
     check(::readlinkat(descriptors_.get(), std::to_string(fd.get()).c_str(), path.data(), path.size()) > 0,
           "readlinkat");
-    stat(fd, "");
+  }
+
+  void attributes() {
+    confirm(kept());
+    stat(file_, "");
   }
 
   void look_up() {
-    const Fd& file = kept();
     stat(root_, "");
-    attributes(file);
+    confirm(kept());
+    stat(root_, "file");
   }
 
   static void stat(const Fd& directory, const char* name) {
@@ -110,14 +119,17 @@ class Local final : public Subject {
           "statx");
   }
 
-  /// Change `number` of a batch.
+  /// Makes change number `number` of a batch.
   void change(Operation which, std::uint32_t number) {
     const std::string made = fmt::format("made{}", number);
     const std::string here = fmt::format("{}{}", prefix_, number);
     const char* const target = which == Operation::set_mode ? here.c_str() : "";
     stat(root_, target);
     switch (which) {
-      case Operation::mkdir: check(::mkdirat(root_.get(), made.c_str(), 0755) == 0, "mkdirat"); break;
+      case Operation::mkdir:
+        check(::mkdirat(root_.get(), made.c_str(), 0755) == 0, "mkdirat");
+        stat(root_, made.c_str());  // for the reply
+        break;
       case Operation::rmdir: check(::unlinkat(root_.get(), made.c_str(), AT_REMOVEDIR) == 0, "unlinkat"); break;
       case Operation::set_mode: check(::fchmodat(root_.get(), target, mode_, 0) == 0, "fchmodat"); break;
       default:

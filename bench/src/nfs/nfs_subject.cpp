@@ -209,8 +209,7 @@ class Nfs final : public Subject {
     --progress.active;
   }
 
-  /// Starts one operation. It is not a coroutine, because Asio does not keep the memory of one as large as this would
-  /// be.
+  /// Starts one operation. A single coroutine for all operations would be so large that Asio does not keep its memory.
   boost::asio::awaitable<error_code> operation(Operation which, std::uint32_t number, BufferRef data) {
     switch (which) {
       case Operation::null: return status_of(client_->null());

@@ -2,11 +2,14 @@
 #include "rpcrdma/conform/framework/selection.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rpcrdma::conform {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r";
+/// The beginning of a reason that names the pattern of an earlier entry, whose reason it repeats.
+constexpr std::string_view kAs = "as ";
 
 /// A pattern with a special character other than `*` and `?` is a regular expression.
 bool is_glob(std::string_view pattern) noexcept { return pattern.find_first_of("^$.+()[]{}|\\") == pattern.npos; }
@@ -68,7 +71,12 @@ std::optional<std::string> Known::parse(std::string_view text) {
     if (line.empty() || line.front() == '#') continue;
     const std::size_t space = line.find_first_of(kBlank);
     if (space == line.npos) return "line " + std::to_string(number) + ": no reason after the id";
-    entries_.push_back({std::string(line.substr(0, space)), std::string(trimmed(line.substr(space)))});
+    std::string reason(trimmed(line.substr(space)));
+    if (reason.starts_with(kAs)) {
+      const auto named = std::ranges::find(entries_, std::string_view(reason).substr(kAs.size()), &Entry::pattern);
+      if (named != entries_.end()) reason = named->reason;
+    }
+    entries_.push_back({std::string(line.substr(0, space)), std::move(reason)});
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The families of cases, one source each. To add a family, add a function here, a source, and a line in add_families().
+// The families of cases; some sources have two. To add a family, add a function here, a source, and a line in
+// add_families().
 #include "peer.hpp"
 
 namespace rpcrdma::conform::iwarp {

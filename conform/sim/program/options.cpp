@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kAbout =
     "Plays clients and a server in one thread, on simulated time and an RDMA fabric in\n"
-    "memory, and causes faults. A seed determines all that happens. Checks after each step\n"
-    "that calls complete once, that memory is not exposed too long, that nothing is lost.";
+    "memory, and causes faults. A seed determines all that happens. Checks that calls\n"
+    "complete once, that memory is not exposed too long, and that nothing is lost.";
 
 /// The words of the command line, not yet interpreted.
 struct Words {

@@ -63,10 +63,10 @@ boost::asio::awaitable<void> pause(boost::asio::io_context& context, std::chrono
 
 /// Calls an NFSv3 procedure. If the server answers NFS3ERR_JUKEBOX (RFC 1813 section 2.6), repeats the call until the
 /// timeout. Stores the reply in `reply` if its status is NFS3_OK, and returns an error otherwise. `args`, `given` and
-/// `reply` must stay valid until then.
+/// `reply` must stay valid until the call completes.
 ///
-/// Asio keeps the memory of a coroutine for the next one only if it is smaller than 1 KiB. Therefore the reply is not
-/// the result of this coroutine, which would need the memory for two replies.
+/// Asio keeps the memory of a coroutine for later coroutines only if it takes at most 1,020 bytes. A coroutine that
+/// returned the reply would hold it twice. Therefore the caller owns the reply.
 template <rpc::Procedure P>
 boost::asio::awaitable<error_code> call_over(rpc::Client& rpc, Client::Impl& impl, const typename P::Args& args,
                                              const rpc::CallOptions& given, rpc::Decoded<typename P::Result>& reply) {

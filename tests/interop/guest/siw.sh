@@ -12,7 +12,7 @@ few='' input=$2 fabric=iwarp address=$VM_ADDRESS
 shift 2
 parts=("$@")
 if ((${#parts[@]} == 0)); then
-  parts=(mount mixed device fabric memory closed knfsd connections outside)
+  parts=(mount mixed device fabric memory closed knfsd connections faults-linux faults-ours outside)
   [[ -z $more ]] || parts=(mixed silent mounts connections)
 fi
 root='--root-handle 0100010000000000'

@@ -56,6 +56,19 @@ class SteadyNfs : public testing::Test {
     return spent;
   }
 
+ private:
+  boost::asio::io_context context_{1};
+  std::filesystem::path state_;
+  nfsd::ExportTable exports_{std::size_t{64} << 20};
+  nfsd::MountTable mounts_;
+  rpc::DuplicateCache duplicates_;
+  nfsd::HandleSecret secret_{std::byte{1}};
+  nfsd::IoPool io_{1, secret_};
+  nfsd::SharedServices shared_{exports_, io_, mounts_, duplicates_, secret_};
+  std::unique_ptr<nfsd::FabricWorker> worker_;
+  std::unique_ptr<transport::Server> server_;
+
+ protected:
   std::unique_ptr<nfs::Client> client_;
   nfs::FileHandle root_;
   nfs::FileHandle file_;
@@ -100,17 +113,6 @@ class SteadyNfs : public testing::Test {
     EXPECT_TRUE(run_until(context_, [&over] { return over; }));
     if (thrown) std::rethrow_exception(thrown);
   }
-
-  boost::asio::io_context context_{1};
-  std::filesystem::path state_;
-  nfsd::ExportTable exports_{std::size_t{64} << 20};
-  nfsd::MountTable mounts_;
-  rpc::DuplicateCache duplicates_;
-  nfsd::HandleSecret secret_{std::byte{1}};
-  nfsd::IoPool io_{1, secret_};
-  nfsd::SharedServices shared_{exports_, io_, mounts_, duplicates_, secret_};
-  std::unique_ptr<nfsd::FabricWorker> worker_;
-  std::unique_ptr<transport::Server> server_;
 };
 
 TEST_F(SteadyNfs, Null) {

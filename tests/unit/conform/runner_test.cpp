@@ -101,5 +101,12 @@ TEST(Known, NamesTheLineThatIsWrong) {
   EXPECT_EQ(known.parse("# good\na/b reason\n\na/c\n"), "line 4: no reason after the id");
 }
 
+TEST(Known, AReasonMayNameAnEarlierLine) {
+  Known known;
+  EXPECT_FALSE(known.parse("a/* it is old\nb/one  as a/*\nb/two as before\n"));
+  EXPECT_EQ(known.find("b/one")->reason, "it is old");
+  EXPECT_EQ(known.find("b/two")->reason, "as before");
+}
+
 }  // namespace
 }  // namespace rpcrdma::conform

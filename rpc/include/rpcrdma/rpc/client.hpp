@@ -138,19 +138,16 @@ class RPCRDMA_EXPORT Client {
     return in.failure() == xdr::DecodeFailure::malformed ? RpcError::bad_reply : RpcError::bad_reduction;
   }
 
-  /// Whether `executor`, which tracks outstanding work, is known to belong to an io_context that this thread runs.
-  /// Returns false for an executor for which dispatch() finds this out itself. An any_io_executor, as coroutines have,
-  /// would allocate memory to do so.
-  template <class Executor>
-  static bool runs_here(const Executor& executor) noexcept {
+  /// Runs `function` on `executor`, which tracks outstanding work, as dispatch() does. An any_io_executor, as
+  /// coroutines have, would allocate memory for the function; the executor of an io_context that it holds does not.
+  template <class Executor, class Function>
+  static void run_on(const Executor& executor, Function function) {
     if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>) {
       using Held = std::decay_t<decltype(boost::asio::prefer(std::declval<ClientCore::Executor>(),
                                                              boost::asio::execution::outstanding_work.tracked))>;
-      const auto* held = executor.template target<Held>();
-      return held != nullptr && held->running_in_this_thread();
-    } else {
-      return false;
+      if (const auto* held = executor.template target<Held>()) return boost::asio::dispatch(*held, std::move(function));
     }
+    boost::asio::dispatch(executor, std::move(function));
   }
 
   template <Procedure P, class Handler>
@@ -176,11 +173,9 @@ class RPCRDMA_EXPORT Client {
                  Decoded<typename P::Result> reply;
                  if (!status) status = decode_kept<P>(*in, reply);
                  if (!status) call->count_status(status_of(*reply));
-                 auto complete = [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
+                 run_on(work, [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
                    std::move(handler)(status, std::move(reply));
-                 };
-                 if (runs_here(work)) return complete();
-                 asio::dispatch(work, std::move(complete));
+                 });
                });
   }
   template <Procedure P>

@@ -172,7 +172,12 @@ void VerbsQueuePair::leave_to_kernel() noexcept {
                   .notifications = core_->completions->channel(),
                   .id = std::move(id_),
                   .completions = std::move(completions_)};
-  auto destroy = [remains = std::move(remains)]() { rdma_destroy_qp(remains.id.get()); };
+  auto destroy = [remains = std::move(remains)]() {
+    // Events of the id that the event loop has not read yet now go to a channel that nothing reads. While the event
+    // loop reads a rejection, rdma_cm itself uses the queue pair, which the next call destroys.
+    rdma_migrate_id(remains.id.get(), nullptr);
+    rdma_destroy_qp(remains.id.get());
+  };
   if (const auto connecting = std::move(connecting_))
     connecting->end(std::move(destroy));
   else

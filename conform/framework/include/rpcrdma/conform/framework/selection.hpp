@@ -32,8 +32,9 @@ class Known {
     std::string pattern;  ///< an id or a glob
     std::string reason;
   };
-  /// Parses lines of a pattern and a reason, separated by white space; `#` begins a comment line. Returns an error
-  /// message with the number of the line, or nothing.
+  /// Parses lines of a pattern and a reason, separated by white space; `#` begins a comment line. The reason
+  /// "as PATTERN" stands for the reason of the earlier line with this pattern. Returns an error message with the number
+  /// of the line, or nothing.
   std::optional<std::string> parse(std::string_view text);
   /// The entry that permits `id` to fail; null if there is none.
   const Entry* find(std::string_view id) const noexcept;
