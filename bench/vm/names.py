@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""names.py FOLDER COUNT: times operations on names and attributes in FOLDER, COUNT of each kind, one after the other.
-Prints one line for each kind: its name and the milliseconds per operation. Before a cold kind, the
-kernel's cached names and inodes are dropped. Needs root."""
+"""names.py FOLDER COUNT: times operations on names and attributes in FOLDER, COUNT of each kind, one after the other, and
+then programs that work on a tree of 5 * COUNT files. Prints one line for each kind: its name and the milliseconds per
+operation. Before a cold kind, the kernel's cached names and inodes are dropped. Needs root."""
 import os
+import subprocess
 import sys
+import tempfile
 import time
 
 
@@ -47,6 +49,30 @@ def kinds(folder):
     )
 
 
+def run(*command):
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def programs(folder, local, files):
+    """Like kinds(), but each operation is done once. `local` is a folder for an archive and a repository of `files` files."""
+    git = ("git", "-c", "user.name=n", "-c", "user.email=n@localhost", "-c", "safe.directory=*", "-C", f"{local}/tree")
+    for number in range(files):
+        os.makedirs(f"{local}/tree/d{number % 10}", exist_ok=True)
+        write(f"{local}/tree/d{number % 10}/f{number}", os.urandom(1500) * 2)
+    run("tar", "-C", local, "-cf", f"{local}/tree.tar", "tree")
+    run(*git, "init")
+    run(*git, "add", ".")
+    run(*git, "commit", "-m", "tree")
+    return (
+        ("untar", False, lambda: run("tar", "-C", folder, "-xf", f"{local}/tree.tar")),
+        ("ls -lR, cold", True, lambda: run("ls", "-lR", f"{folder}/tree")),
+        ("ls -lR", False, lambda: run("ls", "-lR", f"{folder}/tree")),
+        ("tar, cold", True, lambda: run("tar", "-C", folder, "-cf", "/dev/zero", "tree")),
+        ("git clone", False, lambda: run("git", "clone", "--no-local", f"{local}/tree", f"{folder}/clone")),
+        ("rm -r", False, lambda: run("rm", "-r", f"{folder}/tree")),
+    )
+
+
 def main():
     folder, count = sys.argv[1], int(sys.argv[2])
     os.makedirs(f"{folder}/s")
@@ -57,6 +83,13 @@ def main():
         for number in range(count):
             operation(number)
         print(f"{name};{(time.monotonic() - start) / count * 1000:.3f}", flush=True)
+    with tempfile.TemporaryDirectory(dir="/run") as local:
+        for name, cold, program in programs(folder, local, 5 * count):
+            if cold:
+                forget()
+            start = time.monotonic()
+            program()
+            print(f"{name};{(time.monotonic() - start) * 1000:.3f}", flush=True)
 
 
 main()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Times operations on names and attributes, one at a time, by the kernel's client on rxe: in turn on our server and on
-# the kernel's server, which serve one ext4 file system in a loop file, with or without a journal. Prints medians in
-# milliseconds and their ratio. In the virtual machine:
+# Times operations on names and attributes, one at a time, and programs such as tar and git, by the kernel's client on
+# rxe: in turn on our server and on the kernel's server, which serve one ext4 file system in a loop file, with or without
+# a journal. Prints medians in milliseconds and their ratio. In the virtual machine:
 #   scripts/vm run -t 900 bench/vm/names.sh BUILD_FOLDER [journal|nojournal [ROUNDS [COUNT]]]
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -25,7 +25,7 @@ for ((i = 0; i < rounds; ++i)); do
 done >/run/names
 umount /mnt /run/knfsd
 
-echo "ext4, $kind: ms each, $count of a kind, medians of $rounds rounds"
+echo "ext4, $kind: ms each, $count of a kind, programs on $((5 * count)) files; medians of $rounds rounds"
 printf '%-28s %8s %8s %6s\n' '' ours "kernel's" ratio
 cut -d';' -f2 /run/names | awk '!seen[$0]++' | while read -r name; do
   median() { grep "^$1;$name;" /run/names | cut -d';' -f3 | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
