@@ -13,7 +13,7 @@ fabric=verbs
 # (conform/known/linux-6.1-server.txt), until no thread is left to accept connections.
 not_for_knfsd='chunk-lists/(read-discriminator|zero-length-read)|.*segments-of-nothing|long-calls/of-no-bytes|limits/long-call-of-(16|64|1000)$'
 # Requests that are never complete fill the queue of siw's listener, which then refuses connections.
-not_for_siw='bad-request/(length-not-reached|every-prefix|many-at-once)'
+not_for_siw='bad-request/(length-not-reached|every-prefix|many-at-once)|enhanced/word-of'
 not_for_linux='stalls/'  # a case takes minutes
 
 # conform NAME TESTER LEFT_OUT ARGUMENT...: runs rpcrdma-conform TESTER with the cases that match $ONLY; if it is not
