@@ -9,8 +9,8 @@
 device=$2 peers=("${@:3}")
 fabric=verbs
 [[ $device != siw ]] || fabric=iwarp
-# Cases that are not run against the kernel. An empty Read segment ends a thread of the kernel's server
-# (conform/known/linux-6.1-server.txt), until no thread is left to accept connections.
+# Cases that are not run against the kernel: those with empty segments. An empty Read segment ends a thread of the
+# kernel's server (conform/known/linux-6.1-server.txt), until no thread is left to accept connections.
 not_for_knfsd='chunk-lists/(read-discriminator|zero-length-read)|.*segments-of-nothing|long-calls/of-no-bytes|limits/long-call-of-(16|64|1000)$'
 # Requests that are never complete fill the queue of siw's listener, which then refuses connections.
 not_for_siw='bad-request/(length-not-reached|every-prefix|many-at-once)|enhanced/word-of'

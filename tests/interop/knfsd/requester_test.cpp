@@ -32,7 +32,8 @@ class RequesterTest : public testing::Test {
     rpc::Decoded<typename P::Result> reply;
     bool over = false;
     boost::asio::co_spawn(context_, nfs::call_over<P>(client_.rpc(), client_, args, options, reply),
-                          [&](std::exception_ptr, error_code failed) {
+                          [&](std::exception_ptr thrown, error_code failed) {
+                            EXPECT_FALSE(thrown);
                             EXPECT_FALSE(failed) << failed.message();
                             over = true;
                           });

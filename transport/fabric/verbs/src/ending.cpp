@@ -173,8 +173,8 @@ void VerbsQueuePair::leave_to_kernel() noexcept {
                   .id = std::move(id_),
                   .completions = std::move(completions_)};
   auto destroy = [remains = std::move(remains)]() {
-    // Events of the id that the event loop has not read yet now go to a channel that nothing reads. While the event
-    // loop reads a rejection, rdma_cm itself uses the queue pair, which the next call destroys.
+    // Returns only when the event loop has acknowledged each event of the id that it has read: to read a rejection,
+    // librdmacm itself uses the queue pair. Later events go to a channel that nothing reads.
     rdma_migrate_id(remains.id.get(), nullptr);
     rdma_destroy_qp(remains.id.get());
   };
