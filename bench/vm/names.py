@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""names.py FOLDER COUNT: times operations on names and attributes in FOLDER, COUNT of each kind, one after the other, and
-then programs that work on a tree of 5 * COUNT files. Prints one line for each kind: its name and the milliseconds per
-operation. Before a cold kind, the kernel's cached names and inodes are dropped. Needs root."""
+"""names.py FOLDER COUNT: times operations on names and attributes in FOLDER, COUNT of each kind, one after the other,
+and then programs that work on a tree of 5 * COUNT files. Prints one line for each kind: its name and the milliseconds
+per operation. Before a cold kind, the kernel's cached names and inodes are dropped. Needs root."""
 import os
 import subprocess
 import sys
@@ -54,7 +54,8 @@ def run(*command):
 
 
 def programs(folder, local, files):
-    """Like kinds(), but each operation is done once. `local` is a folder for an archive and a repository of `files` files."""
+    """Like kinds(), but each operation is done once. `local` is a folder for an archive and a repository with as many
+    files as `files` says."""
     git = ("git", "-c", "user.name=n", "-c", "user.email=n@localhost", "-c", "safe.directory=*", "-C", f"{local}/tree")
     for number in range(files):
         os.makedirs(f"{local}/tree/d{number % 10}", exist_ok=True)
