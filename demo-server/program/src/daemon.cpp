@@ -7,6 +7,7 @@
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -36,6 +37,16 @@ unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(
 /// The maximum number of threads in the IoPool. The pool has more than io_threads() threads only after jobs have waited
 /// and no thread has started one for IoPool::kPatience, usually because a file system blocks the threads.
 constexpr unsigned kMostIoThreads = 256;
+
+/// The number of processors on which the calling thread may run.
+std::size_t processors() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::thread::hardware_concurrency();
+  return static_cast<std::size_t>(CPU_COUNT(&set));
+}
+
+/// The maximum number of jobs that wait for the thread of an event loop.
+constexpr std::size_t kMostJobs = 64;
 
 /// Descriptors for files, fabrics and threads, in addition to those of connections.
 constexpr rlim_t kOtherDescriptors = 1024;
@@ -265,12 +276,25 @@ std::string Daemon::ready_line() const {
                      metrics_ ? " metrics=" + text_of(metrics_->local()) : "");
 }
 
+/// Lets the threads of the loops run short jobs. If there are more processors than loops, only one job may wait for the
+/// thread of a loop, because other processors can run the others.
+void Daemon::share_loops() {
+  const std::size_t most = processors() > loops_.size() ? 1 : kMostJobs;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    Loop& loop = *loops_[i];
+    loop.threads = std::make_unique<LoopThreads>(loop.context, loop.runner, secret_, most);
+    for (const auto& group : groups_) group->workers[i]->use(*loop.threads);
+  }
+}
+
 void Daemon::start_loops() {
+  const bool on_verbs = std::ranges::any_of(groups_, [](const auto& group) { return group->key.starts_with("verbs"); });
+  if (!on_verbs) share_loops();
   const ExternalSignalsBlocked inherited;
   for (const auto& loop : loops_) {
     loop->thread = std::thread([&loop = *loop] {
       const auto guard = boost::asio::make_work_guard(loop.context);
-      loop.runner.run();
+      loop.threads != nullptr ? loop.threads->run() : loop.runner.run();
     });
   }
 }

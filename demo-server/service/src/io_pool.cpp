@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a FIFO ring of jobs and a stack of idle threads. A watcher checks that jobs start; it sleeps while there
+// Operation: a FIFO queue of jobs and a stack of idle threads. A watcher checks that jobs start; it sleeps while there
 // is a thread for each job.
-// Ownership: a job belongs to the ring until a thread takes it.
+// Ownership: a job belongs to the queue until a thread takes it.
 // Error handling: jobs report their outcome themselves.
 #include "rpcrdma/nfsd/service/io_pool.hpp"
-
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
 
+#include "futex.hpp"
 #include "rpcrdma/nfsd/service/signals.hpp"
 
 namespace rpcrdma::nfsd {
 
 IoPool::IoPool(unsigned threads, unsigned most, const HandleSecret& secret, void (*prepare)() noexcept)
-    : usual_(std::max(threads, 1u)),
-      most_(std::max<std::size_t>(most, usual_)),
-      secret_(secret),
-      prepare_(prepare),
-      ring_(64) {
+    : usual_(std::max(threads, 1u)), most_(std::max<std::size_t>(most, usual_)), secret_(secret), prepare_(prepare) {
   places_ = std::make_unique<Place[]>(most_);
   idle_.reserve(usual_);
   spare_.reserve(most_);
@@ -36,12 +29,7 @@ void IoPool::submit(Job job) {
   Place* woken = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (count_ == ring_.size()) {
-      std::rotate(ring_.begin(), ring_.begin() + static_cast<std::ptrdiff_t>(first_), ring_.end());
-      first_ = 0;
-      ring_.resize(ring_.size() * 2);
-    }
-    ring_[(first_ + count_++) % ring_.size()] = std::move(job);
+    waiting_.push(std::move(job));
     if (idle_.empty()) {
       if (watching_ || most_ == usual_) return;
       watching_ = true;
@@ -67,13 +55,12 @@ std::size_t IoPool::busy() const {
 }
 
 void IoPool::Place::wait() noexcept {
-  while (woken_.load(std::memory_order_acquire) == 0)
-    ::syscall(SYS_futex, &woken_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+  while (woken_.load(std::memory_order_acquire) == 0) futex_wait(woken_, 0);
 }
 
 void IoPool::Place::wake() noexcept {
   woken_.store(1, std::memory_order_release);
-  ::syscall(SYS_futex, &woken_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  futex_wake(woken_);
 }
 
 void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
@@ -89,20 +76,20 @@ void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
 void IoPool::watch() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
-    if (count_ == 0) {
+    if (waiting_.empty()) {
       watching_ = false;
       jobs_wait_.wait(lock, [this] { return watching_ || ending_; });
     }
     const std::uint64_t before = started_;
     jobs_wait_.wait_for(lock, kPatience, [this] { return ending_; });
-    if (count_ != 0 && started_ == before && !ending_) add_threads();
+    if (!waiting_.empty() && started_ == before && !ending_) add_threads();
   }
 }
 
 /// Wakes a spare thread, or else starts a thread, for each waiting job. Provides at most as many threads as are busy,
 /// because the waiting jobs may hang too, and would then occupy all threads at once.
 void IoPool::add_threads() {
-  for (std::size_t wanted = std::min(count_, busy_); wanted != 0; --wanted) {
+  for (std::size_t wanted = std::min(waiting_.size(), busy_); wanted != 0; --wanted) {
     if (!spare_.empty()) {
       spare_.back()->wake();
       spare_.pop_back();
@@ -128,11 +115,9 @@ void IoPool::work(Place& place) {
   std::unique_lock lock(mutex_);
   for (;;) {
     // A busy thread may have taken the job for which this thread was woken.
-    while (count_ == 0 && !ending_) wait(place, lock);
-    if (count_ == 0) return;
-    Job job = std::move(ring_[first_]);
-    first_ = (first_ + 1) % ring_.size();
-    --count_;
+    while (waiting_.empty() && !ending_) wait(place, lock);
+    if (waiting_.empty()) return;
+    Job job = waiting_.pop();
     ++busy_;
     ++started_;
     lock.unlock();

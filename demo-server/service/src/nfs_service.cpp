@@ -25,6 +25,8 @@ void NfsService::add_to(rpc::Dispatcher& dispatcher) {
   procedures_->add_write(dispatcher);
 }
 
+void NfsService::use(LoopThreads& threads) { procedures_->use(threads); }
+
 void NfsService::refresh() { procedures_->refresh(); }
 
 std::size_t NfsService::regions() const noexcept { return procedures_->regions(); }

@@ -9,14 +9,15 @@
 
 namespace rpcrdma::nfsd {
 
-/// The NFS procedures of one thread. The event loop resolves the first file handle of each call. A call on a file
-/// system that may block then runs on an I/O thread, unless the event loop can answer the call from memory. A call on
-/// any other file system runs on the event loop.
+/// The NFS procedures of one event loop, which resolves the first file handle of each call. A call on a file system
+/// that may block then runs as a job, on a thread of the event loop or on an I/O thread, unless the event loop can
+/// answer the call from memory. A call on any other file system runs on the event loop.
 class NfsService::Procedures {
  public:
   Procedures(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log)
       : exports_(exports), io_(io), codec_(secret), slabs_(fabric), waits_(fabric.context()), log_(std::move(log)) {}
 
+  void use(LoopThreads& threads) { threads_ = &threads; }
   void refresh() { exports_.all(); }
   void add_attribute_procedures(rpc::Dispatcher& dispatcher);
   void add_name_procedures(rpc::Dispatcher& dispatcher);
@@ -31,20 +32,28 @@ class NfsService::Procedures {
   using Work = typename P::Result (*)(const Request<P>&);
 
   /// A function that answers a call on the event loop, although the file system may block. The function itself must not
-  /// block. If it cannot answer the call without blocking, it returns nothing, and Work then runs on an I/O thread.
+  /// block. If it cannot answer the call without blocking, it returns nothing, and Work then runs as a job.
   template <rpc::Procedure P>
   using WorkAtOnce = std::optional<typename P::Result> (*)(const Request<P>&);
 
   template <rpc::Procedure P, class HandleOf>
   void on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work,
           WorkAtOnce<P> at_once = nullptr);
-  /// Runs `job` on an I/O thread if the file system may block, else at once. `job` is void(const HandleCodec&).
-  template <class Job>
-  void run(const Target& target, Job job) {
+  /// Runs `work` on an I/O thread if the file system may block, else at once. `work` is void(const HandleCodec&).
+  template <class Work>
+  void run(const Target& target, Work work) {
     if (target.fs().blocking())
-      io_.submit(std::move(job));
+      io_.submit(std::move(work));
     else
-      job(codec_);
+      work(codec_);
+  }
+  /// As run(), for a call that reads or changes names or attributes. Unless the change must be on the disk before the
+  /// reply, such a call is usually short, so that it may run on a thread of the event loop.
+  template <class Work>
+  void run_short(const Target& target, Effect effect, Work work) {
+    const bool durable = effect == Effect::changes && target.exported->sync;
+    if (threads_ == nullptr || durable || !target.fs().blocking()) return run(target, std::move(work));
+    if (Job job(std::move(work)); !threads_->take(job)) io_.submit(std::move(job));
   }
   /// Makes a job that answers `call` by work(call, transfer, codec). If `work` throws before it answers, the job
   /// answers with NFS3ERR_JUKEBOX if memory ran out in a call other than SYMLINK, and with NFS3ERR_SERVERFAULT
@@ -110,6 +119,7 @@ class NfsService::Procedures {
 
   ExportView exports_;
   IoPool& io_;
+  LoopThreads* threads_ = nullptr;
   HandleCodec codec_;
   SlabRegistry slabs_;
   BulkWaits waits_;
@@ -127,7 +137,7 @@ void NfsService::Procedures::on(rpc::Dispatcher& dispatcher, Effect effect, Hand
       const Caller caller = caller_of(call.credential(), *found->exported);
       if (const auto result = at_once(request(call, *found, caller, codec_))) return call.reply(*result);
     }
-    run(*found, [this, call = std::move(call), target = *found, work](const HandleCodec& codec) mutable {
+    run_short(*found, effect, [this, call = std::move(call), target = *found, work](const HandleCodec& codec) mutable {
       const Caller caller = caller_of(call.credential(), *target.exported);
       const typename P::Result result = work(request(call, target, caller, codec));
       call.reply(result);

@@ -60,7 +60,8 @@ void Linger::begin() noexcept {
 }
 
 bool Linger::allowed() noexcept {
-  if (left_ == 0 || time_ < Runner::kLongestLinger || service_.runner == nullptr) return false;
+  if (left_ == 0 || time_ < Runner::kLongestLinger || service_.runner == nullptr || service_.runner->hastened_)
+    return false;
   --left_;
   return true;
 }

@@ -45,6 +45,7 @@ void Runner::run() {
 }
 
 std::size_t Runner::run_one() {
+  hastened_ = false;
   const std::size_t done = poll();
   return done != 0 || context_.stopped() ? done : block();
 }

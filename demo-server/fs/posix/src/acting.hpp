@@ -6,7 +6,8 @@
 //
 // A thread that has acted as another user must never post work requests to a verbs device. The kernel refuses the work
 // requests of a thread whose credentials have changed since the device was opened (see docs/architecture.md). Only the
-// I/O threads and the short-lived thread of can_act_as_others() act as other users. They post no work requests.
+// I/O threads, the threads of LoopThreads and the short-lived thread of can_act_as_others() act as other users. They
+// post no work requests to such a device.
 #include "rpcrdma/nfsd/fs/types.hpp"
 
 namespace rpcrdma::nfsd {

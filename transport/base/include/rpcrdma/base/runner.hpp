@@ -32,6 +32,9 @@ class RPCRDMA_EXPORT Runner {
   /// As io_context::run_one(): 0 when the context is stopped or out of work.
   std::size_t run_one();
 
+  /// To be called by a handler if work waits for its end: until the next run_one(), Linger does not wait.
+  void hasten() noexcept { hastened_ = true; }
+
   /// Totals since the start.
   struct Counters {
     std::uint64_t polls = 0;   ///< waits, in the event loop or by Linger, that began with polling
@@ -76,6 +79,7 @@ class RPCRDMA_EXPORT Runner {
   WaitPolicy policy_;
   bool measures_;
   bool running_ = false;      // a handler is running
+  bool hastened_ = false;     // hasten() has been called since run_one() began
   unsigned yields_paid_ = 0;  // how many calls of spin() in a row found work directly after their first yield
   unsigned turns_ = 0;
   Count polls_{0};

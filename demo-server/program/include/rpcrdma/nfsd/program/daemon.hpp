@@ -56,6 +56,7 @@ class Daemon {
     explicit Loop(Polling polling) : runner(context, polling) {}
     boost::asio::io_context context{1};
     Runner runner;
+    std::unique_ptr<LoopThreads> threads;  // null if the loop serves a verbs device
     std::thread thread;
   };
   struct CountersReport;
@@ -76,6 +77,7 @@ class Daemon {
   observe::Report report_of(std::size_t loop) const;
   void gather(UniqueFunction<void(observe::Report)> handler);
   void end_metrics();
+  void share_loops();
   void start_loops();
   void catch_signals();
   void await_signal();

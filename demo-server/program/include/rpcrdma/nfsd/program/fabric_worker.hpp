@@ -30,6 +30,8 @@ class FabricWorker {
   boost::asio::io_context& context() noexcept { return fabric_->context(); }
   memory::Pool& pool() noexcept { return pool_; }
   rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
+  /// As NfsService::use().
+  void use(LoopThreads& threads) { nfs_.use(threads); }
   /// Drops exports that have been removed from the configuration. Call it on the worker's thread.
   void refresh() {
     nfs_.refresh();

@@ -8,8 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "rpcrdma/base/unique_function.hpp"
-#include "rpcrdma/nfsd/exports/handle_codec.hpp"
+#include "rpcrdma/nfsd/service/job_queue.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -24,10 +23,6 @@ namespace rpcrdma::nfsd {
 /// before it starts new ones.
 class IoPool {
  public:
-  /// A function that a thread of the pool runs. It has room for 192 bytes of captures, which is enough for the jobs of
-  /// the services, so that making such a job allocates no memory.
-  using Job = UniqueFunction<void(const HandleCodec&), 192>;
-
   /// The pool adds threads if jobs wait and none has started for this time.
   static constexpr std::chrono::milliseconds kPatience{250};
 
@@ -81,9 +76,7 @@ class IoPool {
   std::unique_ptr<Place[]> places_;
   std::vector<Place*> idle_;   // idle threads, at most the regular number; submit() wakes the last one
   std::vector<Place*> spare_;  // idle threads beyond the regular number; add_threads() wakes them
-  std::vector<Job> ring_;      // ring buffer with the waiting jobs: count_ elements, of which the first is at first_
-  std::size_t first_ = 0;
-  std::size_t count_ = 0;
+  JobQueue waiting_;
   std::size_t busy_ = 0;
   std::uint64_t started_ = 0;  // jobs started so far; if it stays the same while jobs wait, watch() adds threads
   bool ending_ = false;

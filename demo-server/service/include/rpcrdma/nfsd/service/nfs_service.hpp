@@ -4,6 +4,7 @@
 
 #include "rpcrdma/nfsd/exports/export_table.hpp"
 #include "rpcrdma/nfsd/service/io_pool.hpp"
+#include "rpcrdma/nfsd/service/loop_threads.hpp"
 #include "rpcrdma/nfsd/service/slab_registry.hpp"
 #include "rpcrdma/rpc/dispatcher.hpp"
 
@@ -25,6 +26,9 @@ class NfsService {
   NfsService(const NfsService&) = delete;
   NfsService& operator=(const NfsService&) = delete;
 
+  /// From now on, passes jobs that are usually short to `threads`, which run the fabric's context, before it uses the
+  /// IoPool. `threads` must outlive the service. Call it before the context runs.
+  void use(LoopThreads& threads);
   /// Adds the procedures; the service must outlive the dispatcher's last call.
   void add_to(rpc::Dispatcher& dispatcher);
   /// Takes over the present list of exports, so that the service releases exports that have been removed from the

@@ -28,7 +28,7 @@ struct PosixOptions {
 ///
 /// Methods that may block change the identity of the calling thread. When they return, the thread may still have the
 /// gid and the groups of the caller and, after keep_identities(), also the uid. Do not call them on a thread that posts
-/// work requests.
+/// work requests to a verbs device.
 ///
 /// Fails with a system error if `root` is not a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: the thread in lead() runs the event loop and the jobs. The thread in stand_by() looks at turn_ once per
+// kPatience; if the same job still runs, it takes over, and the other thread enters stand_by() after the job. While no
+// jobs run, stand_by() sleeps, and the next job wakes it.
+// Ownership: the members that only the event loop uses pass from thread to thread with turn_.
+// Error handling: jobs report their outcome themselves.
+#include "rpcrdma/nfsd/service/loop_threads.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+
+#include "futex.hpp"
+#include "rpcrdma/nfsd/service/signals.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+enum Wake : std::uint32_t {
+  kWatching,  // stand_by() looks at turn_ at intervals
+  kSleeping,  // stand_by() sleeps until a job or the end wakes it
+  kOver,      // the event loop has ended
+};
+
+/// stand_by() sleeps when no job has run for this many intervals.
+constexpr unsigned kQuiet = 32;
+constexpr unsigned kLongestRest = 1023;
+/// The event loop gets a turn after this number of jobs, and the jobs after this number of handlers.
+constexpr unsigned kBatch = 16;
+
+constexpr bool runs_job(std::uint64_t turn) noexcept { return turn % 2 != 0; }
+
+}  // namespace
+
+void LoopThreads::run() {
+  std::thread other;
+  try {
+    const ExternalSignalsBlocked inherited;
+    other = std::thread([this] {
+      if (stand_by()) drive();
+    });
+  } catch (const std::system_error&) {  // the system permits no more threads: take() refuses all jobs
+  }
+  drive();
+  if (other.joinable()) other.join();
+}
+
+void LoopThreads::drive() {
+  const HandleCodec codec(secret_);
+  while (lead(codec) && stand_by()) {
+  }
+}
+
+/// Runs the event loop on this thread. Returns true if the other thread has taken over, and false at the end of the
+/// event loop.
+bool LoopThreads::lead(const HandleCodec& codec) {
+  while (runner_.run_one() != 0) {
+    while (!jobs_.empty()) {
+      for (unsigned n = 0; n < kBatch && !jobs_.empty(); ++n)
+        if (!run(jobs_.pop(), codec)) return true;
+      // Sends the replies. Does not use runner_, which may yield the processor first.
+      for (unsigned n = 0; n < kBatch && context_.poll_one() != 0; ++n) {
+      }
+    }
+  }
+  wake_.store(kOver);
+  futex_wake(wake_);
+  return false;
+}
+
+/// Runs `job`. Returns whether this thread still runs the event loop afterwards.
+bool LoopThreads::run(Job job, const HandleCodec& codec) {
+  const std::uint64_t running = turn_.load(std::memory_order_relaxed) + 1;
+  turn_.store(running);
+  if (std::uint32_t sleeping = kSleeping;
+      wake_.load() == sleeping && wake_.compare_exchange_strong(sleeping, kWatching))
+    futex_wake(wake_);
+  try {
+    job(codec);
+  } catch (...) {  // out of memory: destroying the job answers its call with SYSTEM_ERR
+  }
+  job = {};
+  std::uint64_t mine = running;
+  if (!turn_.compare_exchange_strong(mine, running + 1)) return false;
+  rest_ /= 2;
+  return true;
+}
+
+bool LoopThreads::take(Job& job) {
+  if (jobs_.size() >= most_ || !standing_by_.load()) return false;
+  if (skip_ > 0) {
+    --skip_;
+    return false;
+  }
+  jobs_.push(std::move(job));
+  runner_.hasten();
+  return true;
+}
+
+/// Waits until a job takes longer than kPatience. Then returns true, and this thread runs the event loop. Returns false
+/// when the event loop has ended.
+bool LoopThreads::stand_by() {
+  constexpr timespec kInterval{0, std::chrono::nanoseconds(kPatience).count()};
+  standing_by_.store(true);
+  std::uint64_t seen = turn_.load();
+  for (unsigned quiet = 0;;) {
+    if (quiet < kQuiet) {
+      futex_wait(wake_, kWatching, &kInterval);
+    } else {
+      sleep_until_next(seen);
+      quiet = 0;
+    }
+    if (wake_.load() == kOver) return false;
+    std::uint64_t now = turn_.load();
+    if (now == seen && runs_job(now) && turn_.compare_exchange_strong(now, now + 1)) {
+      standing_by_.store(false);
+      skip_ = rest_ = std::min(2 * rest_ + 1, kLongestRest);
+      return true;
+    }
+    quiet = now == seen ? quiet + 1 : 0;
+    seen = now;
+  }
+}
+
+/// Sleeps until turn_ differs from `turn`, or until the event loop ends.
+void LoopThreads::sleep_until_next(std::uint64_t turn) noexcept {
+  if (std::uint32_t watching = kWatching; !wake_.compare_exchange_strong(watching, kSleeping)) return;
+  while (turn_.load() == turn && wake_.load() == kSleeping) futex_wait(wake_, kSleeping);
+  std::uint32_t sleeping = kSleeping;
+  wake_.compare_exchange_strong(sleeping, kWatching);
+}
+
+}  // namespace rpcrdma::nfsd
