@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""names.py FOLDER COUNT: times operations on names and attributes in FOLDER, COUNT of each kind, one after the other,
-and then programs that work on a tree of 5 * COUNT files. Prints one line for each kind: its name and the milliseconds
-per operation. Before a cold kind, the kernel's cached names and inodes are dropped. Needs root."""
+"""names.py FOLDER COUNT [PID]: times operations on names and attributes in FOLDER, COUNT of each kind, one after the
+other, and then programs that work on a tree of 5 * COUNT files. Prints one line for each kind: its name, the
+milliseconds per operation and, of these, the processor time of the process PID in user space. Before a cold kind, the
+kernel's cached names and inodes are dropped. Needs root."""
 import os
 import subprocess
 import sys
@@ -74,23 +75,33 @@ def programs(folder, local, files):
     )
 
 
+def user_time(process):
+    """The processor time that `process` has spent in user space, in seconds."""
+    if process is None:
+        return 0
+    with open(f"/proc/{process}/stat", encoding="ascii") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[11]) / os.sysconf("SC_CLK_TCK")
+
+
 def main():
-    folder, count = sys.argv[1], int(sys.argv[2])
+    folder, count, process = sys.argv[1], int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None
     os.makedirs(f"{folder}/s")
     for name, cold, operation in kinds(folder):
         if cold:
             forget()
-        start = time.monotonic()
+        start, user = time.monotonic(), user_time(process)
         for number in range(count):
             operation(number)
-        print(f"{name};{(time.monotonic() - start) / count * 1000:.3f}", flush=True)
+        took, user = time.monotonic() - start, user_time(process) - user
+        print(f"{name};{took / count * 1000:.3f};{user / count * 1000:.3f}", flush=True)
     with tempfile.TemporaryDirectory(dir="/run") as local:
         for name, cold, program in programs(folder, local, 5 * count):
             if cold:
                 forget()
-            start = time.monotonic()
+            start, user = time.monotonic(), user_time(process)
             program()
-            print(f"{name};{(time.monotonic() - start) * 1000:.3f}", flush=True)
+            took, user = time.monotonic() - start, user_time(process) - user
+            print(f"{name};{took * 1000:.3f};{user * 1000:.3f}", flush=True)
 
 
 main()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: event loops, each on a thread of its own and with a FabricWorker for every fabric in use; a control loop
-// for signals and housekeeping, which never blocks; I/O threads for files; with --metrics, a thread for statistics; the
-// main thread for other work that may block.
+// Operation: event loops, each on a thread of its own, or on LoopThreads, and with a FabricWorker for every fabric in
+// use; a control loop for signals and housekeeping, which never blocks; I/O threads for files; with --metrics, a thread
+// for statistics; the main thread for other work that may block.
 // Ownership: the Daemon owns everything; its last member is destroyed first.
 // Error handling: a failure ends start() with one line that gives the reason.
 #include "rpcrdma/nfsd/program/daemon.hpp"
@@ -276,13 +276,13 @@ std::string Daemon::ready_line() const {
                      metrics_ ? " metrics=" + text_of(metrics_->local()) : "");
 }
 
-/// Lets the threads of the loops run short jobs. If there are more processors than loops, only one job may wait for the
-/// thread of a loop, because other processors can run the others.
+/// Lets the threads of the loops make short changes. If there are more processors than loops, only one job may wait for
+/// the thread of a loop, because other processors can run the others.
 void Daemon::share_loops() {
   const std::size_t most = processors() > loops_.size() ? 1 : kMostJobs;
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     Loop& loop = *loops_[i];
-    loop.threads = std::make_unique<LoopThreads>(loop.context, loop.runner, secret_, most);
+    loop.threads = std::make_unique<LoopThreads>(loop.context, loop.runner, *io_, secret_, most);
     for (const auto& group : groups_) group->workers[i]->use(*loop.threads);
   }
 }

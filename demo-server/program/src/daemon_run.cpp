@@ -5,7 +5,6 @@
 // Error handling: at the deadline _Exit() ends the process, whatever still hangs.
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <csignal>
 #include <cstdio>
@@ -153,9 +152,7 @@ void Daemon::end_by(std::chrono::steady_clock::time_point deadline) {
   grace_.expires_at(deadline);
   grace_.async_wait([this](error_code failed) {
     if (failed) return;
-    const auto overdue = [](const auto& loop) { return loop->threads != nullptr && loop->threads->overdue(); };
-    const auto on_loops = static_cast<std::size_t>(std::ranges::count_if(loops_, overdue));
-    if (const std::size_t hang = io_->busy() + on_loops; hang != 0)
+    if (const std::size_t hang = io_->busy(); hang != 0)
       log_.error("shutdown timed out: {} file system calls still running; exiting anyway", hang);
     else if (!closed_)
       log_.error("shutdown timed out: connections still open; exiting anyway");

@@ -5,10 +5,13 @@
 // Error handling: jobs report their outcome themselves.
 #include "rpcrdma/nfsd/service/io_pool.hpp"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <system_error>
 
-#include "futex.hpp"
 #include "rpcrdma/nfsd/service/signals.hpp"
 
 namespace rpcrdma::nfsd {
@@ -28,7 +31,8 @@ IoPool::IoPool(unsigned threads, unsigned most, const HandleSecret& secret, void
 void IoPool::submit(Job job) {
   Place* woken = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (ending_) return run(std::move(job), HandleCodec(secret_), lock);
     waiting_.push(std::move(job));
     if (idle_.empty()) {
       if (watching_ || most_ == usual_) return;
@@ -51,16 +55,22 @@ std::size_t IoPool::idle() const {
 
 std::size_t IoPool::busy() const {
   const std::lock_guard lock(mutex_);
-  return busy_;
+  return busy_ + overdue_;
+}
+
+void IoPool::count_overdue(int change) noexcept {
+  const std::lock_guard lock(mutex_);
+  overdue_ += static_cast<std::size_t>(change);
 }
 
 void IoPool::Place::wait() noexcept {
-  while (woken_.load(std::memory_order_acquire) == 0) futex_wait(woken_, 0);
+  while (woken_.load(std::memory_order_acquire) == 0)
+    ::syscall(SYS_futex, &woken_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
 }
 
 void IoPool::Place::wake() noexcept {
   woken_.store(1, std::memory_order_release);
-  futex_wake(woken_);
+  ::syscall(SYS_futex, &woken_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
@@ -117,18 +127,21 @@ void IoPool::work(Place& place) {
     // A busy thread may have taken the job for which this thread was woken.
     while (waiting_.empty() && !ending_) wait(place, lock);
     if (waiting_.empty()) return;
-    Job job = waiting_.pop();
-    ++busy_;
     ++started_;
-    lock.unlock();
-    try {
-      job(codec);
-    } catch (...) {  // out of memory: destroying the job answers its call with SYSTEM_ERR
-    }
-    job = {};  // destroys its captures before the next wait
-    lock.lock();
-    --busy_;
+    run(waiting_.pop(), codec, lock);
   }
+}
+
+void IoPool::run(Job job, const HandleCodec& codec, std::unique_lock<std::mutex>& lock) {
+  ++busy_;
+  lock.unlock();
+  try {
+    job(codec);
+  } catch (...) {  // out of memory: destroying the job answers its call with SYSTEM_ERR
+  }
+  job = {};  // destroys its captures while the lock is not held
+  lock.lock();
+  --busy_;
 }
 
 void IoPool::join() {

@@ -83,7 +83,7 @@ void NfsService::Procedures::make_symlink(SymlinkCall call, TransferPtr transfer
     fill_new(asked, made, result.SYMLINK3res_u.resok, result.SYMLINK3res_u.resfail);
     taken.reply(result, [transfer = std::move(held)](error_code) {});
   };
-  run(target, answering(std::move(call), std::move(transfer), work));
+  run_change(target, answering(std::move(call), std::move(transfer), work));
 }
 
 void NfsService::Procedures::add_link_procedures(rpc::Dispatcher& dispatcher) {

@@ -10,7 +10,6 @@
 #include <system_error>
 #include <thread>
 
-#include "futex.hpp"
 #include "rpcrdma/nfsd/service/signals.hpp"
 
 namespace rpcrdma::nfsd {
@@ -25,8 +24,10 @@ enum Wake : std::uint32_t {
 /// stand_by() sleeps when no job has run for this many intervals.
 constexpr unsigned kQuiet = 32;
 constexpr unsigned kLongestRest = 1023;
-/// The event loop gets a turn after this number of jobs, and the jobs after this number of handlers.
+/// The event loop gets a turn after this number of jobs, and after kPatience.
 constexpr unsigned kBatch = 16;
+/// The maximum number of handlers in such a turn. There is one for each reply, and one that sends the replies.
+constexpr unsigned kHandlers = 2 * kBatch;
 
 constexpr bool runs_job(std::uint64_t turn) noexcept { return turn % 2 != 0; }
 
@@ -37,18 +38,25 @@ void LoopThreads::run() {
   try {
     const ExternalSignalsBlocked inherited;
     other = std::thread([this] {
-      if (stand_by()) drive();
+      if (stand_by()) drive(true);
     });
-  } catch (const std::system_error&) {  // the system permits no more threads: take() refuses all jobs
+  } catch (const std::system_error&) {  // the system permits no more threads: the pool gets all jobs
   }
-  drive();
+  drive(false);
   if (other.joinable()) other.join();
+  // A job may have ended after the event loop. Runs the handlers that it has posted, while their objects still exist.
+  standing_by_.store(false);
+  context_.restart();
+  context_.poll();
 }
 
-void LoopThreads::drive() {
+void LoopThreads::drive(bool takes_over) {
   const HandleCodec codec(secret_);
-  while (lead(codec) && stand_by()) {
-  }
+  do {
+    // The jobs behind a long one, which may be long too.
+    while (takes_over && !jobs_.empty()) pool_.submit(jobs_.pop());
+    takes_over = true;
+  } while (lead(codec) && stand_by());
 }
 
 /// Runs the event loop on this thread. Returns true if the other thread has taken over, and false at the end of the
@@ -56,15 +64,16 @@ void LoopThreads::drive() {
 bool LoopThreads::lead(const HandleCodec& codec) {
   while (runner_.run_one() != 0) {
     while (!jobs_.empty()) {
-      for (unsigned n = 0; n < kBatch && !jobs_.empty(); ++n)
+      const Clock::time_point end = Clock::now() + kPatience;
+      for (unsigned n = 0; n < kBatch && !jobs_.empty() && (n == 0 || Clock::now() < end); ++n)
         if (!run(jobs_.pop(), codec)) return true;
-      // Sends the replies. Does not use runner_, which may yield the processor first.
-      for (unsigned n = 0; n < kBatch && context_.poll_one() != 0; ++n) {
+      // Does not use runner_, which may yield the processor first.
+      for (unsigned n = 0; n < kHandlers && context_.poll_one() != 0; ++n) {
       }
     }
   }
   wake_.store(kOver);
-  futex_wake(wake_);
+  wake_.notify_one();
   return false;
 }
 
@@ -74,58 +83,68 @@ bool LoopThreads::run(Job job, const HandleCodec& codec) {
   turn_.store(running);
   if (std::uint32_t sleeping = kSleeping;
       wake_.load() == sleeping && wake_.compare_exchange_strong(sleeping, kWatching))
-    futex_wake(wake_);
+    wake_.notify_one();
   try {
     job(codec);
   } catch (...) {  // out of memory: destroying the job answers its call with SYSTEM_ERR
   }
   job = {};
-  std::uint64_t mine = running;
-  if (!turn_.compare_exchange_strong(mine, running + 1)) return false;
+  if (std::uint64_t mine = running; !turn_.compare_exchange_strong(mine, running + 1)) {
+    pool_.count_overdue(-1);
+    return false;
+  }
   rest_ /= 2;
   return true;
 }
 
-bool LoopThreads::take(Job& job) {
-  if (jobs_.size() >= most_ || !standing_by_.load()) return false;
+void LoopThreads::submit(Job job) {
+  if (jobs_.size() >= most_ || !standing_by_.load()) return pool_.submit(std::move(job));
   if (skip_ > 0) {
     --skip_;
-    return false;
+    return pool_.submit(std::move(job));
   }
   jobs_.push(std::move(job));
   runner_.hasten();
-  return true;
 }
 
 /// Waits until a job takes longer than kPatience. Then returns true, and this thread runs the event loop. Returns false
 /// when the event loop has ended.
 bool LoopThreads::stand_by() {
-  constexpr timespec kInterval{0, std::chrono::nanoseconds(kPatience).count()};
   standing_by_.store(true);
   std::uint64_t seen = turn_.load();
   for (unsigned quiet = 0;;) {
     if (quiet < kQuiet) {
-      futex_wait(wake_, kWatching, &kInterval);
+      std::this_thread::sleep_for(kPatience);
     } else {
       sleep_until_next(seen);
       quiet = 0;
     }
     if (wake_.load() == kOver) return false;
-    std::uint64_t now = turn_.load();
-    if (now == seen && runs_job(now) && turn_.compare_exchange_strong(now, now + 1)) {
-      standing_by_.store(false);
-      skip_ = rest_ = std::min(2 * rest_ + 1, kLongestRest);
-      return true;
-    }
+    const std::uint64_t now = turn_.load();
+    if (now == seen && runs_job(now) && take_over(now)) return true;
     quiet = now == seen ? quiet + 1 : 0;
     seen = now;
   }
 }
 
+/// Takes the event loop over from the thread that runs the job of `turn`. Returns false if the job has ended.
+bool LoopThreads::take_over(std::uint64_t turn) noexcept {
+  // Comes first: when the job has ended, its thread sets the flag again.
+  standing_by_.store(false);
+  pool_.count_overdue(1);
+  if (!turn_.compare_exchange_strong(turn, turn + 1)) {
+    pool_.count_overdue(-1);
+    standing_by_.store(true);
+    return false;
+  }
+  skip_ = rest_ = std::min(2 * rest_ + 1, kLongestRest);
+  return true;
+}
+
 /// Sleeps until turn_ differs from `turn`, or until the event loop ends.
 void LoopThreads::sleep_until_next(std::uint64_t turn) noexcept {
   if (std::uint32_t watching = kWatching; !wake_.compare_exchange_strong(watching, kSleeping)) return;
-  while (turn_.load() == turn && wake_.load() == kSleeping) futex_wait(wake_, kSleeping);
+  while (turn_.load() == turn && wake_.load() == kSleeping) wake_.wait(kSleeping);
   std::uint32_t sleeping = kSleeping;
   wake_.compare_exchange_strong(sleeping, kWatching);
 }

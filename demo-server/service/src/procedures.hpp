@@ -10,7 +10,7 @@
 namespace rpcrdma::nfsd {
 
 /// The NFS procedures of one event loop, which resolves the first file handle of each call. A call on a file system
-/// that may block then runs as a job, on a thread of the event loop or on an I/O thread, unless the event loop can
+/// that may block then runs as a job, on an I/O thread or on a thread of LoopThreads, unless the event loop can
 /// answer the call from memory. A call on any other file system runs on the event loop.
 class NfsService::Procedures {
  public:
@@ -47,13 +47,13 @@ class NfsService::Procedures {
     else
       work(codec_);
   }
-  /// As run(), for a call that reads or changes names or attributes. Unless the change must be on the disk before the
-  /// reply, such a call is usually short, so that it may run on a thread of the event loop.
+  /// As run(), for a change of names or attributes. A change that is usually short may run on a thread of LoopThreads.
   template <class Work>
-  void run_short(const Target& target, Effect effect, Work work) {
-    const bool durable = effect == Effect::changes && target.exported->sync;
-    if (threads_ == nullptr || durable || !target.fs().blocking()) return run(target, std::move(work));
-    if (Job job(std::move(work)); !threads_->take(job)) io_.submit(std::move(job));
+  void run_change(const Target& target, Work work) {
+    if (threads_ != nullptr && !target.exported->sync && target.fs().changes_are_short())
+      threads_->submit(std::move(work));
+    else
+      run(target, std::move(work));
   }
   /// Makes a job that answers `call` by work(call, transfer, codec). If `work` throws before it answers, the job
   /// answers with NFS3ERR_JUKEBOX if memory ran out in a call other than SYMLINK, and with NFS3ERR_SERVERFAULT
@@ -137,11 +137,12 @@ void NfsService::Procedures::on(rpc::Dispatcher& dispatcher, Effect effect, Hand
       const Caller caller = caller_of(call.credential(), *found->exported);
       if (const auto result = at_once(request(call, *found, caller, codec_))) return call.reply(*result);
     }
-    run_short(*found, effect, [this, call = std::move(call), target = *found, work](const HandleCodec& codec) mutable {
+    auto job = [this, call = std::move(call), target = *found, work](const HandleCodec& codec) mutable {
       const Caller caller = caller_of(call.credential(), *target.exported);
       const typename P::Result result = work(request(call, target, caller, codec));
       call.reply(result);
-    });
+    };
+    effect == Effect::changes ? run_change(*found, std::move(job)) : run(*found, std::move(job));
   };
   dispatcher.on<P>(handler, rpc::AuthRequirement::none);
 }

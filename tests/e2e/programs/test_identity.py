@@ -16,6 +16,11 @@ USERS = {"one": (1001, 1001), "two": (1002, 1002)}
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can act as several users")
 class Users(Case):
+    prefix = ()
+
+    def serve(self):
+        return self.server(prefix=self.prefix)
+
     def as_user(self, user, *arguments):
         uid, gid = USERS[user]
         return self.nfs("--uid", uid, "--gid", gid, *arguments)
@@ -30,7 +35,7 @@ class Users(Case):
         self.local.write_bytes(b"content")
 
     def test_files_of_two_users(self):
-        server = self.server()
+        server = self.serve()
         self.files.chmod(0o1777)
         file = server.url("/files/theirs")
         self.as_user("one", "put", self.local, file)
@@ -47,7 +52,7 @@ class Users(Case):
         self.assertEqual((self.files / "theirs").read_bytes(), b"content")
 
     def test_trees_that_one_may_not_enter(self):
-        server = self.server()
+        server = self.serve()
         self.files.chmod(0o1777)
         self.as_user("one", "mkdir", server.url("/files/private"))
         self.as_user("one", "put", self.local, server.url("/files/private/file"))
@@ -59,7 +64,7 @@ class Users(Case):
 
     def test_many_callers_at_once_are_not_mixed_up(self):
         """Many calls of two users are in flight on one connection, so the threads change identities all the time."""
-        server = self.server()
+        server = self.serve()
         self.files.chmod(0o1777)
         with RpcPeer(server.address) as peer:
             root = peer.mount("/files")
@@ -75,6 +80,21 @@ class Users(Case):
         for number in range(64):
             status = (self.files / f"n{number}").stat()
             self.assertEqual((status.st_uid, status.st_gid), (1001 + number % 2, 1001 + number % 2))
+
+
+class UsersOfAnAsynchronousExport(Users):
+    """The threads of the event loop make the changes, if the file system is local and no fabric is a verbs
+    device."""
+
+    def serve(self):
+        self.files = self.folder / "files"
+        self.files.mkdir()
+        return self.server([f"{escaped(self.files)}:/files,async"], prefix=self.prefix)
+
+
+class UsersOnOneProcessor(UsersOfAnAsynchronousExport):
+    """Many changes wait for the thread of the event loop."""
+    prefix = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can start the server as another user")

@@ -23,8 +23,7 @@ constexpr std::uint32_t kServer = 0;
 struct ThreadIdentity {
   bool keeps = false;  // whether the thread may keep a caller's identity after a call
   std::uint32_t uid = kServer;
-  std::uint32_t accepted = kServer;  // a uid that the kernel has accepted: it does so again
-  std::optional<bool> overrides;     // the argument of the last successful override_quotas(); empty: none yet
+  std::optional<bool> overrides;  // the argument of the last successful override_quotas(); empty: none yet
   bool known = false;
   std::uint32_t gid = 0;
   boost::container::small_vector<std::uint32_t, 16> groups;
@@ -58,15 +57,12 @@ bool override_quotas(bool wanted) noexcept {
 
 /// setfsuid() and setfsgid() report no error; they return the id that was in effect before the call. Therefore this
 /// function and set_gid() make each call twice: the result of the second one shows whether the first one took effect.
-/// This function omits the second call for the uid that the kernel has accepted last.
 bool set_uid(std::uint32_t uid) noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.uid == uid) return true;
   ::setfsuid(uid);
-  thread.uid = thread.accepted == uid ? uid : static_cast<std::uint32_t>(::setfsuid(uid));
-  if (thread.uid != uid) return false;
-  thread.accepted = uid;
-  return true;
+  thread.uid = static_cast<std::uint32_t>(::setfsuid(uid));
+  return thread.uid == uid;
 }
 
 bool set_gid(std::uint32_t gid) noexcept {

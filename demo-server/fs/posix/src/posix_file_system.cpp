@@ -73,6 +73,7 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
       descriptors_(options.max_descriptors),
       commits_in_order_(nfsd::commits_in_order(readable_root_.get())),
       forgets_inodes_(nfsd::forgets_inodes(readable_root_.get())),
+      local_(KeptNodes::usable(root_.get())),
       acts_(can_act_as_others()) {
   itself_.uid = ::geteuid();
   itself_.gid = ::getegid();

@@ -28,6 +28,7 @@ class PosixFileSystem final : public FileSystem {
   Status start(const PosixOptions& options);
 
   bool blocking() const noexcept override { return true; }
+  bool changes_are_short() const noexcept override { return local_; }
   NodeKey root() const override { return root_key_; }
   Limits limits() const noexcept override { return limits_; }
   Verifier write_verifier() const noexcept override;
@@ -258,8 +259,9 @@ class PosixFileSystem final : public FileSystem {
   std::atomic<bool> reads_at_once_{true};  // false once the file system has refused RWF_NOWAIT (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;
-  const bool acts_;  // whether operations run with the identity of their caller; otherwise, with that of the server
-  Identity itself_;  // the effective uid and gid of the server
+  const bool local_;  // a file system whose objects can be kept; others may wait for another host or process
+  const bool acts_;   // whether operations run with the identity of their caller; otherwise, with that of the server
+  Identity itself_;   // the effective uid and gid of the server
 };
 
 }  // namespace rpcrdma::nfsd

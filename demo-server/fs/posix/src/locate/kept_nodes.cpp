@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: three indexes of one list of objects.
-// Ownership: a list and the calls that use an object share it. A list has the last reference, so that no event loop
-// closes a file.
+// Ownership: a list and the calls that use an object share it. A list has the last reference, so that no handler of
+// an event loop closes a file.
 // Error handling: an object that cannot be kept is opened for each call.
 #include "kept_nodes.hpp"
 

@@ -16,7 +16,7 @@ class Linger;
 /// arrives during the poll needs no wake-up, and waking a blocked thread takes most of the latency of a round trip. An
 /// idle program uses no CPU.
 ///
-/// Used by the one thread that runs the context, except for counters().
+/// Used by one thread at a time, which runs the context, except for counters().
 class RPCRDMA_EXPORT Runner {
  public:
   using Clock = WaitPolicy::Clock;

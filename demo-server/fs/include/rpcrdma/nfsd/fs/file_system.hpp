@@ -113,6 +113,9 @@ class FileSystem {
   virtual ~FileSystem() = default;
 
   virtual bool blocking() const noexcept = 0;
+  /// Whether a change of names or attributes that need not be on the disk usually takes no longer than it takes to pass
+  /// the call to another thread, as on a local file system.
+  virtual bool changes_are_short() const noexcept { return false; }
   virtual NodeKey root() const = 0;
   virtual Limits limits() const noexcept = 0;
   /// Changes whenever data of UNSTABLE writes may have been lost, and at each start.

@@ -102,7 +102,7 @@ class Daemon {
   boost::asio::io_context control_{1};  // for signals and timers; runs on control_thread_, which must not block
   boost::asio::io_context slow_{1};     // for work that may block, such as reload(); runs in run()
   boost::asio::io_context metrics_context_{1};
-  std::vector<std::unique_ptr<Loop>> loops_;
+  std::vector<std::unique_ptr<Loop>> loops_;  // tear_down() destroys them before io_, which they use
   ExportTable exports_;
   MountTable mounts_;
   rpc::DuplicateCache duplicates_;

@@ -34,16 +34,18 @@ class IoPool {
   IoPool(const IoPool&) = delete;
   IoPool& operator=(const IoPool&) = delete;
 
-  /// Puts `job` into the queue of the pool. Jobs start in the order of submission. May be called on any thread, but not
-  /// after join(). The queue has no limit of its own: a call in progress has at most one job, and the transports bound
-  /// the calls.
+  /// Puts `job` into the queue of the pool. Jobs start in the order of submission. May be called on any thread. After
+  /// join() has been called, runs the job before it returns, on the calling thread. The queue has no limit of its own:
+  /// a call in progress has at most one job, and the transports bound the calls.
   void submit(Job job);
   /// Runs the submitted jobs, then ends the threads.
   void join();
   /// The number of idle threads, without the spare ones. May be called on any thread.
   std::size_t idle() const;
-  /// The number of threads with a job. May be called on any thread.
+  /// The number of threads with a job, and of the overdue jobs of LoopThreads. May be called on any thread.
   std::size_t busy() const;
+  /// Adds `change` to the number of overdue jobs of LoopThreads. May be called on any thread.
+  void count_overdue(int change) noexcept;
 
  private:
   /// The object on which one thread of the pool waits while it is idle. Each thread has a Place of its own. The thread
@@ -62,6 +64,8 @@ class IoPool {
   };
 
   void work(Place& place);
+  /// Runs `job` on this thread. `lock` holds mutex_, and is released meanwhile.
+  void run(Job job, const HandleCodec& codec, std::unique_lock<std::mutex>& lock);
   /// Waits until this thread is woken. `lock` holds mutex_.
   void wait(Place& place, std::unique_lock<std::mutex>& lock);
   void watch();
@@ -78,6 +82,7 @@ class IoPool {
   std::vector<Place*> spare_;  // idle threads beyond the regular number; add_threads() wakes them
   JobQueue waiting_;
   std::size_t busy_ = 0;
+  std::size_t overdue_ = 0;
   std::uint64_t started_ = 0;  // jobs started so far; if it stays the same while jobs wait, watch() adds threads
   bool ending_ = false;
   std::vector<std::thread> threads_;

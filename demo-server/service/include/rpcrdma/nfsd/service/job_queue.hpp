@@ -17,6 +17,9 @@ using Job = UniqueFunction<void(const HandleCodec&), 192>;
 /// A FIFO queue of jobs. Allocates memory only to hold more jobs than ever before. Not thread-safe.
 class JobQueue {
  public:
+  /// A queue that holds `room` jobs without a further allocation; at least one.
+  explicit JobQueue(std::size_t room = 64) : ring_(room) {}
+
   bool empty() const noexcept { return count_ == 0; }
   std::size_t size() const noexcept { return count_; }
 
@@ -37,7 +40,7 @@ class JobQueue {
   }
 
  private:
-  std::vector<Job> ring_ = std::vector<Job>(64);  // count_ jobs, of which the first is at first_
+  std::vector<Job> ring_;  // count_ jobs, of which the first is at first_
   std::size_t first_ = 0;
   std::size_t count_ = 0;
 };

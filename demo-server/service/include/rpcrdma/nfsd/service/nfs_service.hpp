@@ -26,7 +26,7 @@ class NfsService {
   NfsService(const NfsService&) = delete;
   NfsService& operator=(const NfsService&) = delete;
 
-  /// From now on, passes jobs that are usually short to `threads`, which run the fabric's context, before it uses the
+  /// From now on, submits changes that are usually short to `threads`, which run the fabric's context, and not to the
   /// IoPool. `threads` must outlive the service. Call it before the context runs.
   void use(LoopThreads& threads);
   /// Adds the procedures; the service must outlive the dispatcher's last call.
