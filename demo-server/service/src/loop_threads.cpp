@@ -28,6 +28,7 @@ constexpr unsigned kLongestRest = 1023;
 constexpr unsigned kBatch = 16;
 /// The maximum number of handlers in such a turn. There is one for each reply, and one that sends the replies.
 constexpr unsigned kHandlers = 2 * kBatch;
+constexpr std::chrono::seconds kLastHandlers{1};
 
 constexpr bool runs_job(std::uint64_t turn) noexcept { return turn % 2 != 0; }
 
@@ -45,9 +46,12 @@ void LoopThreads::run() {
   drive(false);
   if (other.joinable()) other.join();
   // A job may have ended after the event loop. Runs the handlers that it has posted, while their objects still exist.
+  // The time is limited, because a peer that keeps sending makes further handlers ready.
   standing_by_.store(false);
   context_.restart();
-  context_.poll();
+  const Clock::time_point end = Clock::now() + kLastHandlers;
+  while (context_.poll_one() != 0 && Clock::now() < end) {
+  }
 }
 
 void LoopThreads::drive(bool takes_over) {
