@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Compares a NULL call on rxe, of our client on our server, with the round trip of two Sends by perftest, in turn. Also
-# prints the processor time of each side for a call when nothing polls: a round trip of RPC-over-RDMA takes the part in
-# user space in addition to that of the Sends. In the virtual machine:
+# prints the processor time of each side for a call when nothing polls. Most of the part in user space is work that the
+# Sends do not have. In the virtual machine:
 #   scripts/vm run -t 900 bench/vm/null.sh BUILD_FOLDER [ROUNDS]
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
 rounds=${2:-7} calls=5000
