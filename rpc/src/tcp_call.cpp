@@ -2,6 +2,7 @@
 #include "tcp_call.hpp"
 
 #include <boost/asio/post.hpp>
+#include <csignal>
 
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/rpc/message.hpp"
@@ -16,6 +17,7 @@ bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, Record& record) {
   owner_ = owner.get();
   latency_ = nullptr;
   alive_ = std::move(owner);
+  pipe_ = -1;
   record_.swap(record);
   as_payload(record_, message_);
   return true;
@@ -47,6 +49,13 @@ PayloadBuilder& TcpCall::reply() noexcept {
   return reply_;
 }
 
+bool TcpCall::send_from(int pipe) noexcept {
+  struct sigaction action {};
+  if (::sigaction(SIGPIPE, nullptr, &action) != 0 || action.sa_handler != SIG_IGN) return false;
+  pipe_ = pipe;
+  return true;
+}
+
 void TcpCall::send(Handler handler) {
   handler_ = std::move(handler);
   const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
@@ -62,7 +71,9 @@ void TcpCall::gather(std::vector<std::span<const std::byte>>& out, std::size_t s
   const auto add = [&](std::span<const std::byte> part) {
     const std::size_t skip = std::min(skipped, part.size());
     skipped -= skip;
-    if (skip != part.size()) out.push_back(part.subspan(skip));
+    // The address of a part in the pipe stays null.
+    if (skip != part.size())
+      out.emplace_back(part.data() == nullptr ? nullptr : part.data() + skip, part.size() - skip);
   };
   const Payload& message = reply_.payload();
   Writer(mark_).u32(kLastFragment | message.length);

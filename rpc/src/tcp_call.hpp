@@ -44,8 +44,10 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   /// then runs the handler of send() with `status`.
   void written(error_code status) noexcept;
   /// Appends the parts of the record to `out`: the record mark, then the reply. Leaves out the first `skipped` bytes of
-  /// the record.
+  /// the record. A part without an address is in pipe().
   void gather(std::vector<std::span<const std::byte>>& out, std::size_t skipped);
+  /// The pipe given to send_from(); -1 if there is none.
+  int pipe() const noexcept { return pipe_; }
   /// Bytes of the reply with its record mark.
   std::size_t reply_size() const noexcept { return sizeof(mark_) + reply_.payload().length; }
 
@@ -75,6 +77,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   }
   void pull(std::size_t, std::span<const BufferRef>, Handler handler) override;
   PayloadBuilder& reply() noexcept override;
+  bool send_from(int pipe) noexcept override;
   void send(Handler handler) override;
   void discard() override;
   void fail() override { discard(); }
@@ -90,6 +93,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   Histogram* latency_ = nullptr;
   std::chrono::steady_clock::time_point arrived_;
   std::uint32_t xid_ = 0;
+  int pipe_ = -1;
   Record record_;
   Payload message_;
   PayloadBuilder reply_;

@@ -6,6 +6,7 @@
 // Error handling: any error closes the connection. Its calls stay valid, and their replies are dropped.
 #include "tcp_connection.hpp"
 
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -20,6 +21,9 @@
 namespace rpcrdma::rpc {
 
 using boost::asio::ip::tcp;
+
+namespace {
+
 /// The maximum number of bytes and buffers per system call. Between two system calls the event loop serves other
 /// connections.
 constexpr std::size_t kMostBytes = 1u << 20;
@@ -27,6 +31,26 @@ constexpr std::size_t kMostParts = 128;
 /// The time that the peer has to close its side of the connection after part() has shut down this side. Then the socket
 /// is closed.
 constexpr std::chrono::seconds kFarewell{1};
+
+/// Calls `send`, which offers `offered` bytes to a socket, again if a signal interrupts it. Returns the number of bytes
+/// that the socket has taken. Sets `status` to would_block if it has not taken all, to the error, or to success.
+template <class Send>
+std::size_t sent_of(error_code& status, std::size_t offered, Send send) noexcept {
+  ssize_t sent = 0;
+  do {
+    sent = send();
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0) {
+    status = error_code(errno, boost::system::system_category());
+    return 0;
+  }
+  status = {};
+  const auto taken = static_cast<std::size_t>(sent);
+  if (taken < offered) status = boost::asio::error::would_block;
+  return taken;
+}
+
+}  // namespace
 
 TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket socket, fabric::Endpoint peer)
     : worker_(std::move(worker)),
@@ -319,32 +343,51 @@ void TcpConnection::flush() {
 /// success.
 std::size_t TcpConnection::send_replies(error_code& status) {
   gather_.clear();
+  const TcpCall* piped = nullptr;  // the first call with bytes in a pipe
   std::size_t bytes = 0;
   for (TcpCall* const call : replies_) {
     const std::size_t skipped = call == replies_.front() ? front_written_ : 0;
     if (bytes >= kMostBytes || gather_.size() >= kMostParts) break;
     call->gather(gather_, skipped);
     bytes += call->reply_size() - skipped;
+    if (call->pipe() < 0) continue;
+    piped = call;
+    break;
   }
   std::array<iovec, kMostParts> parts;
   std::size_t offered = 0;
+  std::size_t in_pipe = 0;  // bytes that follow `parts` and are in the pipe of `piped`
   msghdr message{};
   message.msg_iov = parts.data();
   for (const auto part : gather_) {
     if (message.msg_iovlen == parts.size() || offered >= kMostBytes) break;
+    if (part.data() == nullptr) {
+      in_pipe = part.size();
+      break;
+    }
     const std::size_t size = std::min(part.size(), kMostBytes - offered);
     parts[message.msg_iovlen++] = {const_cast<std::byte*>(part.data()), size};
     offered += size;
   }
-  ssize_t sent = 0;
-  do {
-    sent = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
-  status = {};
-  if (sent < 0) status = error_code(errno, boost::system::system_category());
-  const std::size_t taken = sent < 0 ? 0 : static_cast<std::size_t>(sent);
-  if (sent >= 0 && taken < offered) status = boost::asio::error::would_block;
-  return taken;
+  std::size_t taken = 0;
+  if (offered != 0) {
+    const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (in_pipe != 0 ? MSG_MORE : 0);
+    taken = sent_of(status, offered, [&] { return ::sendmsg(socket_.native_handle(), &message, flags); });
+    if (status) return taken;
+  }
+  if (in_pipe == 0) return taken;
+  if (piped == nullptr) {
+    status = BaseError::invalid_argument;
+    return taken;
+  }
+  const std::size_t moved = sent_of(status, in_pipe, [&] {
+    return ::splice(piped->pipe(), nullptr, socket_.native_handle(), nullptr, in_pipe, SPLICE_F_NONBLOCK);
+  });
+  // The pipe is empty, or the socket is full.
+  int left = 0;
+  if (status == boost::asio::error::would_block && (::ioctl(piped->pipe(), FIONREAD, &left) != 0 || left == 0))
+    status = BaseError::invalid_argument;
+  return taken + moved;
 }
 
 }  // namespace rpcrdma::rpc

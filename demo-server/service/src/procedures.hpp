@@ -104,6 +104,7 @@ class NfsService::Procedures {
   using SymlinkCall = rpc::ServerCall<rpc::nfs3::Symlink>;
   void read(ReadCall call);
   void read_file(ReadCall call, TransferPtr transfer, std::uint32_t count);
+  void read_to_pipe(ReadCall call, TransferPtr transfer, std::uint32_t count);
   void read_pages(ReadCall call, TransferPtr transfer, PagedData& paged, std::uint32_t count);
   void write(WriteCall call);
   void receive_write(WriteCall call, TransferPtr transfer);
@@ -123,6 +124,7 @@ class NfsService::Procedures {
   HandleCodec codec_;
   SlabRegistry slabs_;
   BulkWaits waits_;
+  Pipes pipes_;
   Transfers transfers_;
   Log log_;
 };

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "pipes.hpp"
 #include "request.hpp"
 #include "rpcrdma/nfsd/memory/paged_data.hpp"
 #include "rpcrdma/nfsd/service/slab_registry.hpp"
@@ -18,13 +19,17 @@ struct Transfer {
   Caller caller;
   memory::RegisteredBuffer buffer;  ///< bulk data of a file on a disk; entries of a listing; SYMLINK's path
   PageRun run;                      ///< bulk data of a file of a memory export
-  BufferRefs parts;                 ///< the bulk data, in order: parts of `buffer`, of `run` or of the call message
+  PipePtr pipe;                     ///< bulk data of a READ over TCP
+  std::vector<std::byte> bytes;     ///< the same, if the file system could not put it into `pipe`
+  BufferRefs parts;                 ///< the bulk data, in order: parts of one of these, or of the call message
   std::string path;                 ///< the path that READLINK returns
 
   void clear() noexcept {
     target.exported.reset();
     buffer.reset();
     run.clear();
+    pipe.reset();
+    std::vector<std::byte>().swap(bytes);
     parts.clear();
     path.clear();
   }

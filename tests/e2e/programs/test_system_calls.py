@@ -18,7 +18,7 @@ from kit.fabric import iwarp_only
 from kit.namespace import missing_tools
 from kit.waiting import wait_until
 from kit.wire import nfs
-from kit.wire.rpc import ACCESS, GETATTR, LOOKUP, NFS, REMOVE, call, opaque
+from kit.wire.rpc import ACCESS, GETATTR, LOOKUP, NFS, READ, REMOVE, call, opaque
 from kit.wire.tcp import TcpPeer, record
 
 WAITS = "epoll_wait,epoll_pwait,sched_yield,futex,restart_syscall,clock_nanosleep,poll,ppoll"
@@ -111,6 +111,13 @@ class SystemCalls(Case):
 
         table = self.counted(range(CALLS), ask)
         self.assertLess(table["sendmsg"], together / 2, table)
+
+    def test_long_reads_copy_no_data(self):
+        (self.files / "sub" / "file").write_bytes(bytes(1 << 20))
+        one = (READ, opaque(self.file) + struct.pack(">QI", 0, 1 << 20))
+        table = self.counted([one] * 20)
+        self.assertGreaterEqual(table.get("splice", 0), 2, f"from the file, and to the socket: {table}")
+        self.assertEqual((table.get("pipe2", 0), table.get("preadv", 0)), (0, 0), "a pipe is used again")
 
     def test_changes_of_names(self):
         held = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="ascii")).group(1), 16)

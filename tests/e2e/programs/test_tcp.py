@@ -184,6 +184,78 @@ class Peers(TcpCase):
                 peer.mount("/files")
 
 
+@iwarp_only("plain TCP alone")
+class LongReads(TcpCase):
+    """READs whose data goes from the page cache to the socket through a pipe."""
+    SIZE = (3 << 20) + 5
+
+    def setUp(self):
+        super().setUp()
+        self.content = noise(self.SIZE)
+        self.one = self.tcp_server(options=["--threads", "1"])
+        (self.files / "big").write_bytes(self.content)
+        self.peer = TcpPeer(self.one.tcp[0])
+        self.addCleanup(self.peer.close)
+        self.big = self.peer.lookup(self.peer.mount("/files"), "big")
+
+    def arguments(self, offset, count):
+        return opaque(self.big) + struct.pack(">QI", offset, count)
+
+    def data(self, results):
+        """The data and eof of the results of a READ."""
+        status, follows = struct.unpack_from(">II", results)
+        self.assertEqual((status, follows), (0, 1))
+        count, eof, length = struct.unpack_from(">III", results, 92)
+        self.assertEqual((count, len(results)), (length, 104 + length + -length % 4))
+        self.assertEqual(results[104 + length:], bytes(-length % 4))
+        return results[104:104 + length], bool(eof)
+
+    def test_all_offsets_and_lengths(self):
+        for offset in (0, 1, 4095, 4096, 1 << 20, (2 << 20) + 7, self.SIZE - 200001, self.SIZE - 1, self.SIZE, 1 << 40):
+            for count in (131071, 131072, 200003, 1 << 20):
+                data, eof = self.data(self.peer.results(NFS, 3, READ, self.arguments(offset, count)))
+                self.assertTrue(data == self.content[offset:offset + count], (offset, count))
+                self.assertEqual(eof, offset + count >= self.SIZE)
+
+    def test_more_at_a_time_than_there_are_pipes(self):
+        peers = [TcpPeer(self.one.tcp[0]) for _ in range(50)]
+        for peer in peers:
+            self.addCleanup(peer.close)
+        before = self.one.descriptors()
+        for index, peer in enumerate(peers):
+            peer.socket.sendall(record(call(index, NFS, 3, READ, self.arguments(index << 12, 1 << 20))))
+        for index, peer in enumerate(peers):
+            at = index << 12
+            self.assertTrue(self.data(peer.reply()[24:])[0] == self.content[at:at + (1 << 20)], at)
+        self.assertLessEqual(self.one.descriptors(), before + 50 + 2 * 32)
+
+    def test_many_calls_at_a_time(self):
+        for index in range(20):
+            self.peer.socket.sendall(record(call(index, NFS, 3, READ, self.arguments(index << 12, 1 << 20))))
+        for _ in range(20):
+            reply = self.peer.reply()
+            at = struct.unpack_from(">I", reply)[0] << 12
+            self.assertTrue(self.data(reply[24:])[0] == self.content[at:at + (1 << 20)], at)
+
+    def test_connections_that_are_lost_between(self):
+        self.peer.results(NFS, 3, READ, self.arguments(0, 1 << 20))
+        before = self.one.descriptors()
+        for index in range(30):
+            with TcpPeer(self.one.tcp[0]) as lost:
+                lost.socket.sendall(record(call(1, NFS, 3, READ, self.arguments(0, 1 << 20))))
+                lost.receive(1 + 100000 * (index % 5))
+                lost.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        data, _ = self.data(self.peer.results(NFS, 3, READ, self.arguments(4096, 1 << 20)))
+        self.assertTrue(data == self.content[4096:4096 + (1 << 20)])
+        wait_until(lambda: self.one.descriptors() <= before + 2 * 32, "the descriptors of no more pipes than may be open")
+
+    def test_a_file_that_changes_its_length(self):
+        for size in [*range(0, 1 << 20, 150001), 4096, 0, self.SIZE]:
+            os.truncate(self.files / "big", size)
+            data, eof = self.data(self.peer.results(NFS, 3, READ, self.arguments(0, 1 << 20)))
+            self.assertEqual((len(data), eof), (min(size, 1 << 20), size <= 1 << 20))
+
+
 class Mounts(TcpCase):
     """MNT over TCP accepts directories below an export as well."""
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 
@@ -47,6 +50,42 @@ TEST_P(Data, EndOfFile) {
   EXPECT_TRUE(got.eof);
   ASSERT_TRUE(got.attributes);
   EXPECT_EQ(got.attributes->size, 10u);
+}
+
+TEST_P(Data, ReadToPipe) {
+  const std::string content = pattern(300'001);
+  const NodeKey file = create(root_, "f", content);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  const Fd out(ends[0]), in(ends[1]);
+  ASSERT_GE(::fcntl(ends[1], F_SETPIPE_SZ, 1 << 20), 1 << 20);
+  if (!fs_->read_to_pipe(caller_, file, 0, 1, ends[1])) {
+    EXPECT_FALSE(fs_->blocking()) << "a directory on a disk can be read into a pipe";
+    return;
+  }
+  std::string got(std::size_t{1} << 20, '\0');
+  ASSERT_EQ(::read(ends[0], got.data(), got.size()), 1);
+  for (const std::uint64_t offset : {0, 1, 4095, 65536, 262'144, 299'999, 300'001, 400'000}) {
+    for (const std::uint32_t count : {1u, 4096u, 200'000u, 1'000'000u}) {
+      const std::string_view rest = std::string_view(content).substr(std::min<std::size_t>(offset, content.size()));
+      const auto result = fs_->read_to_pipe(caller_, file, offset, count, ends[1]);
+      ASSERT_TRUE(result);
+      ASSERT_EQ(result->status, Status::ok);
+      ASSERT_EQ(result->count, std::min<std::size_t>(count, rest.size())) << offset << ' ' << count;
+      EXPECT_EQ(result->eof, count >= rest.size());
+      if (result->count == 0) continue;
+      const ssize_t size = ::read(ends[0], got.data(), got.size());
+      ASSERT_EQ(size, static_cast<ssize_t>(result->count));
+      EXPECT_EQ(std::string_view(got).substr(0, result->count), rest.substr(0, count));
+    }
+  }
+  const auto last = fs_->read_to_pipe(caller_, file, ~std::uint64_t{0}, 10, ends[1]);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->count, 0u);
+  EXPECT_TRUE(last->eof);
+  EXPECT_EQ(fs_->read_to_pipe(caller_, root_, 0, 10, ends[1])->status, Status::isdir);
+  ::fcntl(ends[1], F_SETPIPE_SZ, 4096);
+  EXPECT_FALSE(fs_->read_to_pipe(caller_, file, 0, 300'000, ends[1])) << "the pipe has too little room";
 }
 
 TEST_P(Data, OverlappingWritesMatchAModel) {

@@ -70,13 +70,37 @@ ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std:
       return ::preadv((*file)->fd.get(), vector, count, at);
     });
   }
+  return read_result(caller, node, *file, done.status, offset, done.bytes);
+}
+
+/// The result of a READ that has read `count` bytes of `file`, or has failed with `status`.
+ReadResult PosixFileSystem::read_result(const Caller& caller, const NodeKey& node, OpenFilePtr& file, Status status,
+                                        std::uint64_t offset, std::size_t count) {
   // The reply needs the attributes after the read, and a caller that has lost the right to read must not get the data.
-  const auto stat = check_open(caller, node, Use::read, *file);
+  const auto stat = check_open(caller, node, Use::read, file);
   if (!stat) return {stat.error(), attributes(node).attributes, 0, false};
-  if (done.status != Status::ok) return {done.status, stat->attributes, 0, false};
+  if (status != Status::ok) return {status, stat->attributes, 0, false};
   const std::uint64_t size = stat->attributes.size;
-  const bool eof = offset >= size || offset + done.bytes >= size;
-  return {Status::ok, stat->attributes, static_cast<std::uint32_t>(done.bytes), eof};
+  const bool eof = offset >= size || offset + count >= size;
+  return {Status::ok, stat->attributes, static_cast<std::uint32_t>(count), eof};
+}
+
+std::optional<ReadResult> PosixFileSystem::read_to_pipe(const Caller& caller, const NodeKey& node, std::uint64_t offset,
+                                                        std::uint32_t count, int pipe) {
+  act_as_server();
+  auto file = open_data(caller, node, Use::read);
+  if (!file) return ReadResult{file.error(), attributes(node).attributes, 0, false};
+  std::uint32_t done = 0;
+  off_t at = static_cast<off_t>(offset);
+  while (offset <= kLastOffset - count && done < count) {
+    const ssize_t moved = ::splice((*file)->fd.get(), &at, pipe, nullptr, count - done, 0);
+    if (moved < 0 && errno == EINTR) continue;
+    // EAGAIN: the pipe is full. EINVAL: the file cannot be read in this way. read() reports other errors.
+    if (moved < 0) return std::nullopt;
+    if (moved == 0) break;
+    done += static_cast<std::uint32_t>(moved);
+  }
+  return read_result(caller, node, *file, Status::ok, offset, done);
 }
 
 std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, const NodeKey& node, std::uint64_t offset,

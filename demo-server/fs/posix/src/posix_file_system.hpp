@@ -48,6 +48,8 @@ class PosixFileSystem final : public FileSystem {
                   std::span<const BufferRef> into) override;
   std::optional<ReadResult> read_at_once(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                          std::span<const BufferRef> into) override;
+  std::optional<ReadResult> read_to_pipe(const Caller& caller, const NodeKey& node, std::uint64_t offset,
+                                         std::uint32_t count, int pipe) override;
   WriteResult write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::span<const BufferRef> from,
                     Stable stable) override;
   ChangeResult commit(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count) override;
@@ -160,6 +162,8 @@ class PosixFileSystem final : public FileSystem {
   /// Returns the attributes of `file`, which is open for `use`. If the permissions of the file have changed since it
   /// was opened, opens it again for `caller` and replaces `file`. Fails with Status::stale if it has been removed.
   StatusOr<NodeStat> check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file);
+  ReadResult read_result(const Caller& caller, const NodeKey& node, OpenFilePtr& file, Status status,
+                         std::uint64_t offset, std::size_t count);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
 
   Status change(const Caller& caller, const NodeKey& key, const Node& node, const SetAttributes& changes,

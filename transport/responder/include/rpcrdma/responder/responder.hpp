@@ -93,6 +93,15 @@ class RPCRDMA_EXPORT IncomingCall {
   /// The builder of the reply message, which begins with the XID; item() adds a DDP-eligible result. Each call of
   /// reply() starts the message again from its beginning.
   virtual PayloadBuilder& reply() noexcept = 0;
+  /// Permits items of the reply that are in a pipe instead of memory. `pipe` is its read end. A part of an item
+  /// (PayloadBuilder::item()) whose BufferRef::data is null stands for the next BufferRef::size bytes of the pipe,
+  /// which must contain them before send(). send() moves them to the socket without a copy (splice(2)), and what it
+  /// does not send stays in the pipe. The pipe must stay open until the handler of send() has run, and no other call
+  /// may use it meanwhile. If the pipe has fewer bytes, the connection ends.
+  ///
+  /// Returns false if this is not possible: over RDMA, and in a program that does not ignore SIGPIPE, which splice(2)
+  /// raises if the connection is lost. Called on the thread of context(), before reply().
+  virtual bool send_from(int /*pipe*/) noexcept { return false; }
   /// Returns true if write_ahead() is possible when the reply has `length` bytes so far. This requires that the call
   /// has no Write chunk, and that its Reply chunk has room for `length` bytes. `length` must also exceed the inline
   /// threshold, so that the reply cannot be sent inline.

@@ -154,6 +154,14 @@ class FileSystem {
                                                  std::span<const BufferRef>) {
     return std::nullopt;
   }
+  /// As read(), for `count` bytes, but puts them into a pipe, without a copy: they stay those of the file until they
+  /// are read from the pipe, so that a change of the file changes them too. `pipe` is the write end of an empty pipe
+  /// with O_NONBLOCK. Returns nothing if the file system cannot do this, or if the pipe has too little room. Whatever
+  /// the result, the pipe may contain bytes. Only the first ReadResult::count bytes are valid, if the status is ok.
+  virtual std::optional<ReadResult> read_to_pipe(const Caller&, const NodeKey&, std::uint64_t /*offset*/,
+                                                 std::uint32_t /*count*/, int /*pipe*/) {
+    return std::nullopt;
+  }
   virtual WriteResult write(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                             std::span<const BufferRef> from, Stable stable) = 0;
   virtual ChangeResult commit(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count) = 0;
