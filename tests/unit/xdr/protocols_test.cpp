@@ -130,6 +130,41 @@ TEST(Nfs3, OtherArms) {
   expect_sound<SETATTR3args>(xdr_SETATTR3args, set);
 }
 
+// The fields of fattr3 are read and written all at once if they are in one piece of memory, and else word by word.
+TEST(Nfs3, AttributesInAnyPieces) {
+  fattr3 value{};
+  value.type = NF3BLK;
+  value.mode = 0x01020304;
+  value.nlink = 0x05060708;
+  value.uid = 0x090a0b0c;
+  value.gid = 0x0d0e0f10;
+  value.size = 0x1112131415161718;
+  value.used = 0x191a1b1c1d1e1f20;
+  value.rdev = {0x21222324, 0x25262728};
+  value.fsid = 0x292a2b2c2d2e2f30;
+  value.fileid = 0x3132333435363738;
+  value.atime = {0x393a3b3c, 0x3d3e3f40};
+  value.mtime = {0x41424344, 0x45464748};
+  value.ctime = {0x494a4b4c, 0x4d4e4f50};
+  Bytes wire = from_hex("00000003");
+  for (int octet = 1; octet <= 80; ++octet) wire.push_back(static_cast<std::byte>(octet));
+  for (const std::uint32_t block : {4u, 20u, 84u, 4096u}) {
+    OutMessage message(block);
+    Encoder out(message.out());
+    EXPECT_TRUE(out.encode(xdr_fattr3, value));
+    EXPECT_EQ(to_hex(message.reduced()), to_hex(wire)) << block;
+  }
+  for (std::size_t first = 0; first <= wire.size(); ++first) {
+    InMessage message;
+    message.piece(Octets(wire).first(first), 0).piece(Octets(wire).subspan(first), static_cast<std::uint32_t>(first));
+    Decoder in(message.payload());
+    fattr3 back{};
+    ASSERT_TRUE(in.decode(xdr_fattr3, back)) << first;
+    EXPECT_TRUE(in.finish());
+    EXPECT_EQ(to_hex(encoded<fattr3>(xdr_fattr3, back)), to_hex(wire)) << first;
+  }
+}
+
 TEST(Nfs3, Octets) {
   EXPECT_EQ(encoded<GETATTR3res>(xdr_GETATTR3res, sample<GETATTR3res>()).size(), 4u + 84);
   EXPECT_EQ(encoded<sattr3>(xdr_sattr3, sattr3{}).size(), 24u);
