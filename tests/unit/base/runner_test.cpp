@@ -73,6 +73,23 @@ TEST(Runner, CountsItsWaits) {
   EXPECT_LE(polls.counters().found, polls.counters().polls);
 }
 
+// After some waits in which looking first was in vain, the runner mostly does not look first. It still finds all work.
+TEST(Runner, FindsWorkWithoutLookingFirst) {
+  for (const Polling polling : {Polling{}, Polling::off(), Polling::fixed(10us)}) {
+    boost::asio::io_context context(1);
+    Runner runner(context, polling);
+    sleep_on(context, runner, 50);
+    const auto guard = boost::asio::make_work_guard(context);
+    context.restart();
+    for (int i = 0; i < 100; ++i) {
+      bool done = false;
+      boost::asio::post(context, [&] { done = true; });
+      ASSERT_EQ(runner.run_one(), 1u);
+      ASSERT_TRUE(done);
+    }
+  }
+}
+
 void stay_on_one_processor() {
   cpu_set_t all;
   ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);

@@ -10,7 +10,7 @@
 namespace rpcrdma {
 namespace {
 
-/// While yields_first() holds, every kProbe-th call of spin() still begins with a poll.
+/// While a poll at the beginning of spin() is left out, every kProbe-th call still makes it.
 constexpr unsigned kProbe = 16;
 /// The number of polls between two yields.
 constexpr unsigned kPollsPerYield = 4;
@@ -56,27 +56,31 @@ std::size_t Runner::poll() {
     return context_.poll_one();
   };
   Clock::duration left = Clock::duration::max();
-  return spin(poll_once, left);
+  return spin(poll_once, left, vain_looks_);
 }
 
 bool Runner::linger(bool (*look)(void*), void* object, Clock::duration& left) {
   if (!running_) return false;
   Clock::duration rest = kLongestLinger;
-  const bool found = spin([&]() -> std::size_t { return look(object) ? 1 : 0; }, rest) != 0;
+  unsigned vain_looks = 0;
+  const bool found = spin([&]() -> std::size_t { return look(object) ? 1 : 0; }, rest, vain_looks) != 0;
   left -= kLongestLinger - rest;
   return found;
 }
 
 /// Polls for work by calling `look`, at most until the polling window is over. The WaitPolicy determines the window,
 /// and `left` limits it. Within the window, yields the CPU before the first poll and after every kPollsPerYield polls,
-/// because the peer may be waiting for this CPU. Subtracts the time of the polls from `left`.
+/// because the peer may be waiting for this CPU. Subtracts the time of the polls from `left`. `vain_looks` counts the
+/// calls in a row that found nothing when they polled before the window. After kSure of them, most calls do not.
 template <typename Poll>
-std::size_t Runner::spin(Poll look, Clock::duration& left) {
-  if (!yields_first() || ++turns_ % kProbe == 0) {
+std::size_t Runner::spin(Poll look, Clock::duration& left, unsigned& vain_looks) {
+  if ((!yields_first() && vain_looks < kSure) || ++turns_ % kProbe == 0) {
     if (const std::size_t done = look(); done != 0) {
       yields_paid_ = 0;
+      vain_looks = 0;
       return done;
     }
+    ++vain_looks;
   }
   if (context_.stopped()) return 0;
   const Clock::time_point start = Clock::now();

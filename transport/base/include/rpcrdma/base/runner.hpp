@@ -39,7 +39,7 @@ class RPCRDMA_EXPORT Runner {
   struct Counters {
     std::uint64_t polls = 0;   ///< waits, in the event loop or by Linger, that began with polling
     std::uint64_t found = 0;   ///< polls that found work
-    std::uint64_t blocks = 0;  ///< waits in which the thread blocked, at once or after a poll that found nothing
+    std::uint64_t blocks = 0;  ///< waits in which the thread blocked, unless work was ready by then
   };
   /// May be called on any thread.
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
@@ -63,7 +63,7 @@ class RPCRDMA_EXPORT Runner {
   std::size_t poll();
   std::size_t block();
   template <typename Poll>
-  std::size_t spin(Poll poll, Clock::duration& left);
+  std::size_t spin(Poll poll, Clock::duration& left, unsigned& vain_looks);
 
   friend Linger;
   class Running;
@@ -81,6 +81,7 @@ class RPCRDMA_EXPORT Runner {
   bool running_ = false;      // a handler is running
   bool hastened_ = false;     // hasten() has been called since run_one() began
   unsigned yields_paid_ = 0;  // how many calls of spin() in a row found work directly after their first yield
+  unsigned vain_looks_ = 0;   // how many calls of poll() in a row found nothing before they polled for a time
   unsigned turns_ = 0;
   Count polls_{0};
   Count found_{0};
