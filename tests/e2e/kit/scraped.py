@@ -38,7 +38,8 @@ INVARIANTS = {
                      "message_buffer_bytes"), "{} == 0"),
     "duplicate_cache_entries":
         f'{{}} <= sum(rpcrdma_calls_total{{{{procedure=~"{CHANGES}"}}}}) - sum(rpcrdma_replayed_total)',
-    "duplicate_cache_evicted_total": "{} == 0",
+    # On a fast machine the clients make more changes than the cache has room for.
+    "duplicate_cache_evicted_total": f'{{}} <= sum(rpcrdma_calls_total{{{{procedure=~"{CHANGES}"}}}})',
     "duplicate_cache_bytes": "{} <= sum(rpcrdma_reply_size_bytes_sum)",
     "registered_regions": "{} > 0",
     "registered_bytes": "{} > 0",
