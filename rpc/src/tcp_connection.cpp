@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: at most one read and one wait for room in the socket are outstanding, and a timer checks for progress.
-// flush() writes replies to the socket directly. Without calls, the timer waits until the connection has been idle
-// for too long, or until the next record begins.
-// Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
-// Error handling: any error closes the connection. Its calls stay valid, and their replies are dropped.
+// flush() writes replies to the socket directly, from memory or from a pipe. Without calls, the timer waits until the
+// connection has been idle for too long, or until the next record begins. Ownership: the connection is shared by its
+// operations and calls; its worker lists it until it is closed. Error handling: any error closes the connection. Its
+// calls stay valid, and their replies are dropped.
 #include "tcp_connection.hpp"
 
 #include <fcntl.h>
@@ -295,7 +295,9 @@ void TcpConnection::reserve(TcpCall& call, std::uint32_t bytes, transport::Incom
 
 void TcpConnection::write(TcpCall& call) noexcept {
   replies_.push_back(&call);
-  if (!receiving_ && !writing_) flush_soon();
+  if (receiving_ || flushing_ || writing_) return;
+  // If other calls are in progress, their replies may be ready soon, and go with this one.
+  serving_ == 1 ? flush() : flush_soon();
 }
 
 void TcpConnection::flush_soon() {
@@ -312,6 +314,7 @@ void TcpConnection::flush() {
   const auto alive = shared_from_this();
   error_code status = transport::TransportError::connection_lost;
   std::size_t sent = open_ ? send_replies(status) : 0;
+  flushing_ = true;
   if (status == boost::asio::error::would_block) {
     writing_ = true;
     socket_.async_wait(tcp::socket::wait_write, [self = alive](error_code failed) {
@@ -335,12 +338,13 @@ void TcpConnection::flush() {
     call->written(complete ? error_code() : transport::TransportError::connection_lost);
   }
   front_written_ = sent;
+  flushing_ = false;
   if (!replies_.empty() && !writing_) flush_soon();
 }
 
 /// Passes the next bytes of the waiting replies to the socket, up to a limit. Returns the number of bytes that the
 /// socket has taken. Sets `status` to would_block if the socket takes no more at present, to the socket's error, or to
-/// success.
+/// success. Sends what comes before the contents of a pipe by one system call, and these by another one.
 std::size_t TcpConnection::send_replies(error_code& status) {
   gather_.clear();
   const TcpCall* piped = nullptr;  // the first call with bytes in a pipe
@@ -380,8 +384,11 @@ std::size_t TcpConnection::send_replies(error_code& status) {
     status = BaseError::invalid_argument;
     return taken;
   }
+  // SPLICE_F_NONBLOCK concerns the pipe only. The socket does not block because Asio has set O_NONBLOCK: a connection
+  // reads before it writes.
+  const unsigned flags = SPLICE_F_NONBLOCK | (in_pipe % 4 != 0 ? SPLICE_F_MORE : 0);  // a pad follows
   const std::size_t moved = sent_of(status, in_pipe, [&] {
-    return ::splice(piped->pipe(), nullptr, socket_.native_handle(), nullptr, in_pipe, SPLICE_F_NONBLOCK);
+    return ::splice(piped->pipe(), nullptr, socket_.native_handle(), nullptr, in_pipe, flags);
   });
   // The pipe is empty, or the socket is full.
   int left = 0;

@@ -108,6 +108,7 @@ class TcpConnection final : public TcpCallOwner,
   // True while on_read() passes the received calls to the handler. on_read() then flushes the replies that the handler
   // has already given, all at once.
   bool receiving_ = false;
+  bool flushing_ = false;  // flush() runs; it may end calls, so that others reply
   bool flush_posted_ = false;
   // True if timer_ expires at the idle timeout, because the connection is idle. Otherwise timer_ expires at the shorter
   // interval of the checks for progress.

@@ -15,6 +15,7 @@
 
 #include "rpcrdma/connection/error.hpp"
 #include "support/hex.hpp"
+#include "support/pattern.hpp"
 #include "unit/rpc/tcp_bed.hpp"
 
 namespace rpcrdma::rpc {
@@ -371,6 +372,41 @@ TEST(TcpTest, ASlowReaderReceivesAllRepliesWholeAndInOrder) {
       }
     }
     EXPECT_GT(expected.size(), test::file_data().size());
+  }(slow));
+}
+
+// The end of a call may let another call have its memory and reply at once, while the connection still counts the bytes
+// of the first reply.
+TEST(TcpTest, AReplyThatStartsWhenAnotherEndsIsWhole) {
+  static constexpr std::uint32_t kSize = 8 << 20;  // more than the buffers of both sockets hold
+  TcpBed bed({.max_call_bytes = 4 * kSize, .bulk_budget = kSize});
+  auto data = bed.pool.allocate(kSize);
+  ASSERT_TRUE(data);
+  test::fill_pattern(data->ref().octets(), 3);
+  const BufferRef part = data->ref();
+  bed.dispatcher.on<nfs3::Read>(
+      [&part](ServerCall<nfs3::Read> call) {
+        async_reserve(std::move(call), kSize, [&part](error_code status, ServerCall<nfs3::Read> granted) {
+          ASSERT_FALSE(status);
+          READ3res result = sample<READ3res>();
+          result.READ3res_u.resok.data.set_parts({&part, 1});
+          granted.reply(result);
+        });
+      },
+      AuthRequirement::none);
+  asio::ip::tcp::socket slow(bed.context);
+  bed.run(connect_slow(bed, slow));
+  asio::co_spawn(bed.context, send_reads(slow, 3), asio::detached);
+  bed.run([](asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+    for (std::uint32_t xid = 0; xid < 3; ++xid) {
+      test::Bytes reply(4);
+      co_await asio::async_read(socket, asio::buffer(reply), asio::use_awaitable);
+      reply.resize(Reader(reply).u32() & 0x7fffffff);
+      co_await asio::async_read(socket, asio::buffer(reply), asio::use_awaitable);
+      EXPECT_EQ(Reader(reply).u32(), xid);
+      EXPECT_GT(reply.size(), kSize);
+      EXPECT_TRUE(test::has_pattern(std::span(reply).last(kSize), 3));
+    }
   }(slow));
 }
 

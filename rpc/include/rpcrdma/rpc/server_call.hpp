@@ -100,8 +100,8 @@ class ServerCall {
   }
 
   /// Answers the call with `result`. May be called on any thread. `release` runs on the thread of context(), with the
-  /// outcome. Memory that `result` points to must stay valid and unchanged until `release` has run. For this reason
-  /// `release` usually owns that memory.
+  /// outcome, perhaps before this function returns. Memory that `result` points to must stay valid and unchanged until
+  /// `release` has run. For this reason `release` usually owns that memory.
   ///
   /// If `result` cannot be encoded, or memory for the reply is missing, the client gets SYSTEM_ERR instead. If the
   /// client has not provided enough room for the reply, it gets an RDMA_ERROR with ERR_CHUNK.

@@ -120,8 +120,8 @@ class RPCRDMA_EXPORT IncomingCall {
   ///   - An RDMA Write or the Send failed.
   ///   - The reply is too long for the client's Receives now, but it would have fitted before the two sides agreed on
   ///     smaller Receives (version two).
-  /// `handler` runs with the outcome when the memory given to reply().item() is no longer used. The CallHandler must
-  /// not use the call after send().
+  /// `handler` runs with the outcome when the memory given to reply().item() is no longer used, perhaps before this
+  /// function returns. The CallHandler must not use the call after send().
   virtual void send(Handler handler) = 0;
   /// Ends the call without a reply, so that the client waits until its deadline. Use this function only for a call that
   /// must not be answered. Do not use it if the reply cannot be built.
