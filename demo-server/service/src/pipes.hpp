@@ -30,8 +30,9 @@ using PipePtr = std::unique_ptr<Pipe, RecyclePipe>;
 /// A free list of pipes. Take and return them on one thread; in between any thread may use them. Outlives its pipes.
 class Pipes {
  public:
-  /// The most pipes at a time. Each has two file descriptors and some 10 KiB of memory in the kernel.
-  static constexpr std::size_t kMost = 32;
+  /// The most pipes at a time. Each has two file descriptors, and counts as 256 pages of the 16,384 that the pipes of a
+  /// user without privilege may have (pipe-user-pages-soft).
+  static constexpr std::size_t kMost = 8;
 
   /// An empty pipe for `count` bytes of a file from `offset` on. A pipe holds a number of pages, of which the first and
   /// the last may be used in part. Returns null if so many bytes do not fit, or if there are too many pipes already.
@@ -43,7 +44,7 @@ class Pipes {
       idle_.pop_back();
       return {pipe, RecyclePipe{this}};
     }
-    return open_ < kMost ? make() : PipePtr{};
+    return open_ < kMost && !refused_ ? make() : PipePtr{};
   }
 
  private:
@@ -55,7 +56,10 @@ class Pipes {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
     auto pipe = std::make_unique<Pipe>(Pipe{Fd(ends[0]), Fd(ends[1])});
-    if (::fcntl(ends[1], F_SETPIPE_SZ, kBytes) < kBytes) return {};
+    if (::fcntl(ends[1], F_SETPIPE_SZ, kBytes) < kBytes) {
+      refused_ = true;
+      return {};
+    }
     idle_.reserve(kMost);
     ++open_;
     return {pipe.release(), RecyclePipe{this}};
@@ -65,6 +69,7 @@ class Pipes {
 
   std::vector<std::unique_ptr<Pipe>> idle_;
   std::size_t open_ = 0;  // pipes in use and in idle_
+  bool refused_ = false;  // the kernel does not let this user have more pipes of this size
 };
 
 /// Keeps the pipe if it is empty. It is not if a reply was not sent as a whole.

@@ -16,11 +16,14 @@ namespace nfs3 = rpc::nfs3;
 /// I/O thread, so that the loop serves other calls meanwhile.
 constexpr std::uint32_t kAtOnce = 32768;
 
+/// A shorter READ does not use a pipe.
+constexpr std::uint32_t kThroughPipe = 131072;
+
 /// Whether a READ of `count` bytes uses a pipe. A READ with others in progress on its connection does not: without a
 /// copy the sender is faster, so that a receiver on the same host, which runs meanwhile, waits for each segment. To
 /// wake it each time takes longer than the copy.
 bool uses_pipe(const rpc::ServerCall<nfs3::Read>& call, std::uint32_t count) {
-  return call.over_tcp() && count >= 131072 && call.statistics().calls_in_progress == 1;
+  return call.over_tcp() && count >= kThroughPipe && call.statistics().calls_in_progress == 1;
 }
 
 READ3res result_of(const ReadResult& got, const Transfer& transfer) {

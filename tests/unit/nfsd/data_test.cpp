@@ -58,7 +58,7 @@ TEST_P(Data, ReadToPipe) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   const Fd out(ends[0]), in(ends[1]);
-  ASSERT_GE(::fcntl(ends[1], F_SETPIPE_SZ, 1 << 20), 1 << 20);
+  if (::fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) < 1 << 20) GTEST_SKIP() << "pipes of this size are not permitted";
   if (!fs_->read_to_pipe(caller_, file, 0, 1, ends[1])) {
     EXPECT_FALSE(fs_->blocking()) << "a directory on a disk can be read into a pipe";
     return;

@@ -118,6 +118,8 @@ const NamedCall kPermitted[] = {
     {"isatty", [] { return static_cast<long>(ioctl(-1, TCGETS, nullptr)); }},
     {"netlink", [] { return syscall(SYS_socket, AF_NETLINK, SOCK_RAW, -1); }},
     {"socketpair", [] { return syscall(SYS_socketpair, AF_UNIX, -1, 0, nullptr); }},
+    {"splice", [] { return syscall(SYS_splice, -1, nullptr, -1, nullptr, 1, 0); }},
+    {"unread bytes of a pipe", [] { return static_cast<long>(ioctl(-1, FIONREAD, nullptr)); }},
     {"capset", [] { return syscall(SYS_capset, nullptr, nullptr); }},
     {"setgroups", [] { return syscall(SYS_setgroups, -1, nullptr); }},
     {"setfsuid", [] { return syscall(SYS_setfsuid, -1); }},

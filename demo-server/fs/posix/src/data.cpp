@@ -73,7 +73,6 @@ ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std:
   return read_result(caller, node, *file, done.status, offset, done.bytes);
 }
 
-/// The result of a READ that has read `count` bytes of `file`, or has failed with `status`.
 ReadResult PosixFileSystem::read_result(const Caller& caller, const NodeKey& node, OpenFilePtr& file, Status status,
                                         std::uint64_t offset, std::size_t count) {
   // The reply needs the attributes after the read, and a caller that has lost the right to read must not get the data.

@@ -162,6 +162,7 @@ class PosixFileSystem final : public FileSystem {
   /// Returns the attributes of `file`, which is open for `use`. If the permissions of the file have changed since it
   /// was opened, opens it again for `caller` and replaces `file`. Fails with Status::stale if it has been removed.
   StatusOr<NodeStat> check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file);
+  /// The result of a READ that has read `count` bytes of `file`, or has failed with `status`.
   ReadResult read_result(const Caller& caller, const NodeKey& node, OpenFilePtr& file, Status status,
                          std::uint64_t offset, std::size_t count);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);

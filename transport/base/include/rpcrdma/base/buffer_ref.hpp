@@ -9,7 +9,7 @@ namespace rpcrdma {
 /// Refers to bytes. Contains their address, their number and the local key by which a fabric addresses them. Owns
 /// nothing; the function that returns a BufferRef states how long it is valid. Copyable, 16 bytes.
 struct BufferRef {
-  std::byte* data = nullptr;    ///< the first byte; null: no memory
+  std::byte* data = nullptr;    ///< the first byte; null: no memory, or see IncomingCall::send_from()
   std::uint32_t size = 0;       ///< bytes
   std::uint32_t local_key = 0;  ///< the key of the memory region that contains the bytes; 0: not registered
 
