@@ -3,6 +3,7 @@
 // which replaces them itself.
 #ifndef RPCRDMA_SANITIZED
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -54,6 +55,10 @@ ssize_t send(int fd, const void* data, size_t size, int flags) {
 }
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   return counted(&Counts::sends, SYS_sendmsg, fd, message, flags);
+}
+
+ssize_t splice(int from, off64_t* from_at, int to, off64_t* to_at, size_t size, unsigned flags) {
+  return counted(&Counts::others, SYS_splice, from, from_at, to, to_at, size, flags);
 }
 
 int poll(pollfd* fds, nfds_t count, int timeout) {

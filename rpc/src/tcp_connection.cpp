@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: at most one read and one wait for room in the socket are outstanding, and a timer checks for progress.
 // flush() writes replies to the socket directly, from memory or from a pipe. Without calls, the timer waits until the
-// connection has been idle for too long, or until the next record begins. Ownership: the connection is shared by its
-// operations and calls; its worker lists it until it is closed. Error handling: any error closes the connection. Its
-// calls stay valid, and their replies are dropped.
+// connection has been idle for too long, or until the next record begins.
+// Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
+// Error handling: any error closes the connection. Its calls stay valid, and their replies are dropped.
 #include "tcp_connection.hpp"
 
 #include <fcntl.h>
@@ -220,7 +220,8 @@ void TcpConnection::on_read(error_code status) {
       break;
     }
     if (*outcome || !open_) {
-      flush();  // a peer that has closed its direction still receives the replies that are ready
+      // A peer that has closed its direction still receives the replies that are ready and that the socket takes.
+      while (open_ && !writing_ && !replies_.empty()) flush();
       end(*outcome);
       break;
     }
@@ -361,12 +362,14 @@ std::size_t TcpConnection::send_replies(error_code& status) {
   std::array<iovec, kMostParts> parts;
   std::size_t offered = 0;
   std::size_t in_pipe = 0;  // bytes that follow `parts` and are in the pipe of `piped`
+  bool last = true;         // no bytes of this reply follow those in the pipe
   msghdr message{};
   message.msg_iov = parts.data();
-  for (const auto part : gather_) {
+  for (const auto& part : gather_) {
     if (message.msg_iovlen == parts.size() || offered >= kMostBytes) break;
     if (part.data() == nullptr) {
       in_pipe = part.size();
+      last = &part == &gather_.back();
       break;
     }
     const std::size_t size = std::min(part.size(), kMostBytes - offered);
@@ -386,7 +389,7 @@ std::size_t TcpConnection::send_replies(error_code& status) {
   }
   // SPLICE_F_NONBLOCK concerns the pipe only. The socket does not block because Asio has set O_NONBLOCK: a connection
   // reads before it writes.
-  const unsigned flags = SPLICE_F_NONBLOCK | (in_pipe % 4 != 0 ? SPLICE_F_MORE : 0);  // a pad follows
+  const unsigned flags = SPLICE_F_NONBLOCK | (last ? 0 : SPLICE_F_MORE);
   const std::size_t moved = sent_of(status, in_pipe, [&] {
     return ::splice(piped->pipe(), nullptr, socket_.native_handle(), nullptr, in_pipe, flags);
   });

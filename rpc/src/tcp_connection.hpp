@@ -36,9 +36,9 @@ class Standstill {
 
 /// A TCP connection of a server. It reads records one after the other and passes each call to the handler. It writes
 /// the replies in the order in which the handler makes them. Several replies that are ready at the same time are
-/// written with one system call, up to a limit. The connection does not begin to read the next record while the calls
-/// in progress have reached TcpServerOptions::max_calls in number or max_call_bytes in size. The outstanding operations
-/// and the calls in progress share the ownership of this object.
+/// written with one system call, up to a limit, or up to one that has data in a pipe. The connection does not begin to
+/// read the next record while the calls in progress have reached TcpServerOptions::max_calls in number or
+/// max_call_bytes in size. The outstanding operations and the calls in progress share the ownership of this object.
 class TcpConnection final : public TcpCallOwner,
                             public std::enable_shared_from_this<TcpConnection>,
                             private BudgetWaiter {

@@ -30,8 +30,9 @@ using PipePtr = std::unique_ptr<Pipe, RecyclePipe>;
 /// A free list of pipes. Take and return them on one thread; in between any thread may use them. Outlives its pipes.
 class Pipes {
  public:
-  /// The most pipes at a time. Each has two file descriptors, and counts as 256 pages of the 16,384 that the pipes of a
-  /// user without privilege may have (pipe-user-pages-soft).
+  /// The most pipes of a thread. Each has two file descriptors, and counts as 256 of the 16,384 pages that the pipes of
+  /// a user without privilege may have together (pipe-user-pages-soft). Beyond these the kernel refuses further pipes,
+  /// and take() returns null.
   static constexpr std::size_t kMost = 8;
 
   /// An empty pipe for `count` bytes of a file from `offset` on. A pipe holds a number of pages, of which the first and
@@ -69,17 +70,19 @@ class Pipes {
 
   std::vector<std::unique_ptr<Pipe>> idle_;
   std::size_t open_ = 0;  // pipes in use and in idle_
-  bool refused_ = false;  // the kernel does not let this user have more pipes of this size
+  bool refused_ = false;  // the kernel has refused a pipe of this size, and no pipe has been closed since
 };
 
 /// Keeps the pipe if it is empty. It is not if a reply was not sent as a whole.
 inline void RecyclePipe::operator()(Pipe* pipe) const noexcept {
   std::unique_ptr<Pipe> own(pipe);
   int left = 0;
-  if (::ioctl(own->out.get(), FIONREAD, &left) == 0 && left == 0)
+  if (::ioctl(own->out.get(), FIONREAD, &left) == 0 && left == 0) {
     owner->idle_.push_back(std::move(own));
-  else
+  } else {
     --owner->open_;
+    owner->refused_ = false;
+  }
 }
 
 }  // namespace rpcrdma::nfsd

@@ -46,7 +46,9 @@ class RPCRDMA_EXPORT Runner {
 
   /// Returns true if most waits of the thread begin with a yield of the CPU instead of a poll. This is the case after
   /// several waits in a row in which the first poll after a yield found work, as happens when the peer runs on the same
-  /// CPU. In a wait that begins with a yield, work that is already available is delayed until the yield returns.
+  /// CPU. In a wait that begins with a yield, work that is already available is delayed until the yield returns. A
+  /// thread that polls may begin waits with a yield, too, after several waits in a row in which it found nothing at
+  /// once.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:
