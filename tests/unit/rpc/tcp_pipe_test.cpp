@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -50,10 +51,11 @@ class TcpPipeTest : public testing::Test {
     ASSERT_EQ(::write(in.get(), data.data(), data.size()), static_cast<ssize_t>(data.size()));
     permitted_ = call.transport().send_from(out->get());
     if (!permitted_) return call.reject(AcceptStat::system_err);
-    const BufferRef parts[] = {{.size = size - 1000}, {.size = 1000}};
+    const auto parts = std::make_shared<const std::array<BufferRef, 2>>(
+        std::array{BufferRef{.size = size - 1000}, BufferRef{.size = 1000}});
     result.READ3res_u.resok.count = size;
-    result.READ3res_u.resok.data.set_parts(parts);
-    call.reply(result, [this, out](error_code status) {
+    result.READ3res_u.resok.data.set_parts(*parts);
+    call.reply(result, [this, out, parts](error_code status) {
       outcome_ = status;
       ::ioctl(out->get(), FIONREAD, &left_);
     });
