@@ -58,7 +58,8 @@ TEST_P(Data, ReadToPipe) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   const Fd out(ends[0]), in(ends[1]);
-  if (::fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) < 1 << 20) GTEST_SKIP() << "pipes of this size are not permitted";
+  ::fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);  // the kernel may refuse this size
+  const int capacity = ::fcntl(ends[1], F_GETPIPE_SZ);
   if (!fs_->read_to_pipe(caller_, file, 0, 1, ends[1])) {
     EXPECT_FALSE(fs_->blocking()) << "a directory on a disk can be read into a pipe";
     return;
@@ -69,7 +70,12 @@ TEST_P(Data, ReadToPipe) {
     for (const std::uint32_t count : {1u, 4096u, 200'000u, 1'000'000u}) {
       const std::string_view rest = std::string_view(content).substr(std::min<std::size_t>(offset, content.size()));
       const auto result = fs_->read_to_pipe(caller_, file, offset, count, ends[1]);
-      ASSERT_TRUE(result);
+      if (!result) {
+        ASSERT_GT(offset % 4096 + std::min<std::size_t>(count, rest.size()), static_cast<std::size_t>(capacity));
+        while (::read(ends[0], got.data(), got.size()) > 0) {
+        }
+        continue;
+      }
       ASSERT_EQ(result->status, Status::ok);
       ASSERT_EQ(result->count, std::min<std::size_t>(count, rest.size())) << offset << ' ' << count;
       EXPECT_EQ(result->eof, count >= rest.size());

@@ -3,6 +3,7 @@
 // A server and a client over TCP on one io_context.
 #include <gtest/gtest.h>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,6 +19,9 @@
 #include "unit/xdr/samples.hpp"
 
 namespace rpcrdma::test {
+
+/// Completes with the error code and the result as a tuple, without an exception.
+inline constexpr auto kTuple = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 class TcpBed {
  public:

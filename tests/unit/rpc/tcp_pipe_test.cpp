@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <csignal>
@@ -20,9 +19,9 @@ namespace rpcrdma::rpc {
 namespace {
 
 namespace asio = boost::asio;
+using test::kTuple;
 using test::sample;
 using test::TcpBed;
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 /// A server whose READ sends the contents of a new pipe, or sample data if the call asks for less than 100,000 bytes.
 class TcpPipeTest : public testing::Test {
@@ -64,7 +63,7 @@ class TcpPipeTest : public testing::Test {
   asio::awaitable<void> read(std::uint32_t size) {
     READ3args args = sample<READ3args>();
     args.count = size;
-    auto [status, result] = co_await bed_.client->async_call<nfs3::Read>(args, kAsTuple);
+    auto [status, result] = co_await bed_.client->async_call<nfs3::Read>(args, kTuple);
     EXPECT_FALSE(status) << status.message();
     if (status) co_return;
     const auto data = result->READ3res_u.resok.data.octet_span();
@@ -133,7 +132,7 @@ TEST_F(TcpPipeTest, APipeWithTooFewBytesEndsTheConnection) {
   bed_.run([](TcpBed& bed) -> asio::awaitable<void> {
     READ3args args = sample<READ3args>();
     args.count = 200'000;
-    auto [status, result] = co_await bed.client->async_call<nfs3::Read>(args, kAsTuple);
+    auto [status, result] = co_await bed.client->async_call<nfs3::Read>(args, kTuple);
     EXPECT_TRUE(status) << "the client learns of the end before its deadline";
   }(bed_));
   EXPECT_TRUE(outcome_);
@@ -162,7 +161,7 @@ TEST_F(TcpPipeTest, NeedsAProgramThatIgnoresSigpipe) {
   bed_.run([](TcpBed& bed) -> asio::awaitable<void> {
     READ3args args = sample<READ3args>();
     args.count = 200'000;
-    auto [status, result] = co_await bed.client->async_call<nfs3::Read>(args, kAsTuple);
+    auto [status, result] = co_await bed.client->async_call<nfs3::Read>(args, kTuple);
     EXPECT_EQ(status, RpcError::system_err);
   }(bed_));
   EXPECT_FALSE(permitted_);
