@@ -20,6 +20,8 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
+constexpr fabric::SendOptions kDeferred{.solicited = false, .invalidate = {}, .defer_completion = true};
+
 // The peer invalidates a window remotely, and this side binds the window again without invalidating it itself. The test
 // does this 300 times, so that keys are used again: a window has at most 256 different keys.
 TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
@@ -118,6 +120,55 @@ TEST_P(VerbsTest, UnsignalledWorkGivesItsSlotsBack) {
   }
   EXPECT_TRUE(until([&] { return server().count(1) == 200; }));
   EXPECT_TRUE(client_.log.empty());
+}
+
+TEST_P(VerbsTest, DeferredCompletionsArriveWithTheNextMessage) {
+  connect();
+  Memory from(bed_->client(), 64);
+  Memory to(bed_->server(), 64);
+  constexpr int kRounds = 100;
+  for (int i = 0; i < kRounds; ++i) {
+    ASSERT_FALSE(server().qp->post_receive(to.all(), server().op(i)));
+    ASSERT_FALSE(client_.qp->post_receive(from.part(0, 32), client_.op(1000 + i)));
+    ASSERT_FALSE(client_.send(from.part(32, 32), i, kDeferred));
+    client_.qp->submit();
+    ASSERT_TRUE(until([&] { return server().count(i) == 1; }));
+    ASSERT_FALSE(server().send(to.part(0, 32), 1000 + i, kDeferred));
+    server().qp->submit();
+    ASSERT_TRUE(until([&] { return client_.count(1000 + i) == 1; }));
+    EXPECT_TRUE(until([&] { return client_.count(i) == 1; })) << i;
+  }
+  EXPECT_TRUE(until([&] { return server().count(1000 + kRounds - 1) == 1; })) << "no message follows it";
+}
+
+TEST_P(VerbsTest, DeferredCompletionsGiveTheirSlotsBack) {
+  fabric::QueuePairOptions small;
+  small.send_depth = 8;
+  small.receive_depth = 256;
+  connect(small, small);
+  Memory from(bed_->client(), 64);
+  Memory to(bed_->server(), 64);
+  for (int i = 0; i < 200; ++i) ASSERT_FALSE(server().qp->post_receive(to.all(), server().op(1)));
+  for (int i = 0; i < 200; ++i) {
+    error_code posted;
+    ASSERT_TRUE(until([&] { return (posted = client_.send(from.all(), 2, kDeferred)) != FabricError::queue_full; }));
+    ASSERT_FALSE(posted) << posted.message();
+    client_.qp->submit();
+  }
+  EXPECT_TRUE(until([&] { return server().count(1) == 200 && client_.count(2) == 200; }));
+}
+
+TEST_P(VerbsTest, DeferredCompletionsDoNotDelayTheEnd) {
+  connect();
+  Memory from(bed_->client(), 64);
+  Memory to(bed_->server(), 64);
+  ASSERT_FALSE(server().qp->post_receive(to.all(), server().op(1)));
+  ASSERT_FALSE(client_.send(from.all(), 2, kDeferred));
+  client_.qp->submit();
+  client_.qp->disconnect();
+  EXPECT_FALSE(end_of(client_));
+  EXPECT_FALSE(client_.result(2).status);
+  EXPECT_FALSE(end_of(server()));
 }
 
 // siw may complete a Send before an RDMA Read that was posted ahead of it; the fabric must not.

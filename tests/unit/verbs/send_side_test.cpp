@@ -106,6 +106,34 @@ TEST_F(SendSideTest, EveryFourthUnsignalledRequestReports) {
   EXPECT_TRUE(queue_.empty());
 }
 
+// Nobody waits for the completion of a deferred Send, until half of the queue is in use.
+TEST_F(SendSideTest, DeferredCompletionsAreNotPrompt) {
+  const auto deferred = [this] {
+    send(&context_);
+    queue_.note_deferred();
+  };
+  EXPECT_FALSE(queue_.prompt());
+  send(nullptr);
+  for (int i = 0; i < 3; ++i) deferred();
+  EXPECT_FALSE(queue_.prompt());
+  deferred();
+  EXPECT_TRUE(queue_.prompt());
+  ASSERT_FALSE(queue_.submit(device_.queue_pair()));
+  EXPECT_EQ(retire(1).size(), 2u);
+  EXPECT_FALSE(queue_.prompt());
+  send(&context_);
+  EXPECT_TRUE(queue_.prompt());
+  queue_.retract();
+  EXPECT_FALSE(queue_.prompt());
+  send(&context_);
+  deferred();
+  ASSERT_FALSE(queue_.submit(device_.queue_pair()));
+  retire(5);
+  EXPECT_FALSE(queue_.prompt());
+  queue_.append_software(&context_, 0);
+  EXPECT_TRUE(queue_.prompt());
+}
+
 TEST_F(SendSideTest, AChainWithABindReportsItsEnd) {
   auto bind = queue_.append({}, false, nullptr);
   ASSERT_TRUE(bind);

@@ -259,6 +259,10 @@ void CallImpl::post_reply() {
   lease_.release();
   fabric::SendOptions options;
   options.invalidate = handle_to_invalidate();
+  // Other calls may wait for what this call holds until the Send completes: the memory of chunks, bytes of the budget
+  // for bulk data, and a place in the queue of replies.
+  const SendCredits& replies = connection_->reply_queue();
+  options.defer_completion = header_.chunks.empty() && bulk_ == 0 && replies.free() > replies.capacity() / 2;
   if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // the connection ends or has ended
   RPCRDMA_PROBE(reply_sent, connection_.get(), header_.xid, builder_.payload().length, wrote_ ? 1 : 0);
   if (open_plan_) connection_->plan_posted(*open_plan_);

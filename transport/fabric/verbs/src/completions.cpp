@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Polls in batches until the queue is empty, and then for the time that the polling policy allows. Then arms
-// the queue, and polls once more for completions that arrived before the queue was armed. The completion channel
-// announces later completions. The dispatcher runs the callbacks after each poll.
+// Operation. Polls both completion queues in batches until they are empty, and then for the time that the polling
+// policy allows. Then arms the queues, and polls once more for completions that arrived before that. The completion
+// channel announces later completions. The dispatcher runs the callbacks after each poll.
+//
+// The completion queue of the send queue is armed only if somebody waits for a completion in it. Otherwise these
+// completions are collected with the next message, or after some time. A responder thus gets one notification for each
+// message instead of two.
 // Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
 // Error handling. The first failed operation determines the reason for the end; finish() flushes the rest.
+#include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -55,11 +60,32 @@ void VerbsQueuePair::probe_peer() noexcept {
 
 void VerbsQueuePair::poll() {
   linger_.begin();
+  polling_ = true;
+  bool go_on = true;
   do {
-    if (!deliver()) return;
-  } while (!dispatcher_->pending() && linger_.wait([this] { return collect_some(); }));
-  if (ibv_req_notify_cq(completions_.get(), 0) != 0) return end_later(FabricError::device_lost);
+    go_on = deliver();
+  } while (go_on && !dispatcher_->pending() && linger_.wait([this] { return collect_some(); }));
+  polling_ = false;
+  if (!go_on) return;
+  error_code error = received_.arm();
+  if (!error) error = expect_sends();
+  if (error) return end_later(FabricError::device_lost);
   deliver();
+}
+
+/// Ensures that the completions of the outstanding operations will be collected, at once if somebody waits for one of
+/// them. To be called before a post or a poll, because a completion that has already arrived causes no notification.
+error_code VerbsQueuePair::expect_sends() {
+  if (!sends_.reporting() || sent_.armed()) return {};
+  if (sends_.prompt() || state_ == State::draining) return sent_.arm();
+  if (deferring_) return {};
+  deferring_ = true;
+  deferral_.expires_after(SendOptions::kLongestDeferral);
+  deferral_.async_wait(self_.guard([](VerbsQueuePair& self, boost::system::error_code cancelled) {
+    self.deferring_ = false;
+    if (!cancelled && !self.sends_.empty()) self.poll();
+  }));
+  return {};
 }
 
 /// Returns whether completions are to be collected now. They are collected after on_established, until finish() has
@@ -90,19 +116,42 @@ void VerbsQueuePair::collect() {
   while (collect_some()) {
     if (++turns == kBatchesPerTurn) {
       schedule_poll();
-      break;
+      return collect_software();
     }
   }
+  note_flush();
   collect_software();
 }
 
-/// Collects one batch. Returns false if there was no completion.
+/// To be called when both completion queues are empty. The device flushes work as the consequence of a failure, whose
+/// completion may be in the other queue.
+void VerbsQueuePair::note_flush() {
+  if (!receives_flushed_ && !sends_flushed_) return;
+  const bool sends = sends_flushed_;
+  receives_flushed_ = sends_flushed_ = false;
+  if (is_connected(state_) && state_ != State::hanging_up)
+    on_flush_unasked(sends ? error_code(FabricError::flushed) : error_code());
+}
+
+/// Collects one batch of each completion queue. Returns false if there was no completion. A message usually shows that
+/// the Sends before it are complete. Therefore the completions of the send queue are polled last and collected first.
 bool VerbsQueuePair::collect_some() {
-  std::array<ibv_wc, kBatch> batch;
-  const int count = poll_batch(completions_.get(), batch);
-  if (count < 0) end_later(FabricError::device_lost);
-  if (count <= 0) return false;
-  collect_batch({batch.data(), static_cast<std::size_t>(count)});
+  std::array<ibv_wc, kBatch> received;
+  std::array<ibv_wc, kBatch> sent;
+  const int messages = poll_batch(received_.get(), received);
+  const int done = sends_.empty() ? 0 : poll_batch(sent_.get(), sent);
+  if (messages < 0 || done < 0) end_later(FabricError::device_lost);
+  if (messages <= 0 && done <= 0) return false;
+  peer_watch_.note_completion();
+  const auto first = [](const std::array<ibv_wc, kBatch>& batch, int count) {
+    return std::span(batch).first(static_cast<std::size_t>(std::max(count, 0)));
+  };
+  const auto failed = [](const ibv_wc& completion) { return completion.status != IBV_WC_SUCCESS; };
+  // A failed operation does not precede the messages that have arrived before it failed.
+  const bool sends_last = std::ranges::any_of(first(sent, done), failed);
+  if (!sends_last) collect_sends(first(sent, done));
+  collect_receives(first(received, messages));
+  if (sends_last) collect_sends(first(sent, done));
   return true;
 }
 
@@ -115,19 +164,21 @@ void VerbsQueuePair::schedule_poll() {
   }));
 }
 
-void VerbsQueuePair::collect_batch(std::span<const ibv_wc> batch) {
-  peer_watch_.note_completion();
+void VerbsQueuePair::collect_receives(std::span<const ibv_wc> batch) {
   for (const ibv_wc& completion : batch) {
-    if (completion.status != IBV_WC_SUCCESS) note_failure(completion);
-    if ((completion.wr_id & ReceiveSide::kMark) != 0)
-      collect_receive(completion);
-    else
-      collect_sends(completion);
+    if (completion.status != IBV_WC_SUCCESS) note_failure(completion, /*receive=*/true);
+    collect_receive(completion);
   }
 }
 
-void VerbsQueuePair::note_failure(const ibv_wc& completion) {
-  const bool receive = (completion.wr_id & ReceiveSide::kMark) != 0;
+void VerbsQueuePair::collect_sends(std::span<const ibv_wc> batch) {
+  for (const ibv_wc& completion : batch) {
+    if (completion.status != IBV_WC_SUCCESS) note_failure(completion, /*receive=*/false);
+    collect_send(completion);
+  }
+}
+
+void VerbsQueuePair::note_failure(const ibv_wc& completion, bool receive) {
   if (completion.status != IBV_WC_WR_FLUSH_ERR) {
     log_.limited(core_->connection_lines)
         .info("a {} failed: {} (vendor error {:x}); the connection ends",
@@ -139,8 +190,8 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
     // this is the likely cause of the missing route.
     if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && core_->device->port_is_down())
       fault_ = system_error(ENETDOWN);
-  } else if (is_connected(state_) && state_ != State::hanging_up) {
-    on_flush_unasked(receive ? error_code() : error_code(FabricError::flushed));
+  } else {
+    (receive ? receives_flushed_ : sends_flushed_) = true;
   }
 }
 
@@ -179,7 +230,7 @@ error_code VerbsQueuePair::violation(std::string_view what) {
   return FabricError::protocol_violation;
 }
 
-void VerbsQueuePair::collect_sends(const ibv_wc& completion) {
+void VerbsQueuePair::collect_send(const ibv_wc& completion) {
   SendSide::Slot slot;
   std::uint64_t number = 0;
   const error_code status = completion_error(completion.status);

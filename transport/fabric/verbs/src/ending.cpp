@@ -6,7 +6,7 @@
 // Ownership. finish() releases everything but the rdma_cm id, which remains until the queue pair is quiesced: while the
 // id exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost,
 // on_device_lost() destroys the id too. During an iWARP handshake a thread destroys the id, the queue pair and the
-// completion queue, because the kernel keeps them until the end of the handshake.
+// completion queues, because the kernel keeps them until the end of the handshake.
 // Error handling. The device's objects are released in any case.
 #include <boost/asio/post.hpp>
 
@@ -95,6 +95,7 @@ void VerbsQueuePair::finish(error_code why) {
   advance(Event::end);
   ending_ = false;
   timer_.cancel();
+  deferral_.cancel();
   peer_watch_.stop();
   if (waits)
     stop_receives();
@@ -121,10 +122,7 @@ void VerbsQueuePair::on_device_lost() {
 }
 
 void VerbsQueuePair::collect_rest() {
-  ibv_wc completion{};
-  while (completions_ && ibv_poll_cq(completions_.get(), 1, &completion) == 1) {
-    collect_batch({&completion, 1});
-    completion.invalidated_rkey = 0;
+  while (received_.get() != nullptr && sent_.get() != nullptr && collect_some()) {
   }
 }
 
@@ -160,18 +158,19 @@ struct Remains {
   std::shared_ptr<Device::Hold> hold;
   std::shared_ptr<ibv_comp_channel> notifications;
   CmId id;
-  CompletionQueue completions;
+  CompletionQueue received;
+  CompletionQueue sent;
 };
 
 }  // namespace
 
 void VerbsQueuePair::leave_to_kernel() noexcept {
   id_->context = nullptr;
-  completions_->cq_context = nullptr;
   Remains remains{.hold = core_->device->hold(),
                   .notifications = core_->completions->channel(),
                   .id = std::move(id_),
-                  .completions = std::move(completions_)};
+                  .received = received_.release(),
+                  .sent = sent_.release()};
   auto destroy = [remains = std::move(remains)]() {
     // Returns only when the event loop has acknowledged each event of the id that it has read: to read a rejection,
     // librdmacm itself uses the queue pair. Later events go to a channel that nothing reads.
@@ -193,7 +192,7 @@ void VerbsQueuePair::drop_id() noexcept {
   id_.reset();
 }
 
-// Destroys windows before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.
+// Destroys windows before their queue pair, and the queue pair before its completion queues; rxe hangs otherwise.
 void VerbsQueuePair::release_device() noexcept {
   windows_->release_device();
   if (id_ && id_->qp != nullptr && handshake_waits()) {
@@ -204,7 +203,8 @@ void VerbsQueuePair::release_device() noexcept {
     rdma_destroy_qp(id_.get());
   }
   sends_.release_device();
-  completions_.reset();
+  received_.reset();
+  sent_.reset();
 }
 
 }  // namespace rpcrdma::fabric::verbs

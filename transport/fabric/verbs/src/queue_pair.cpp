@@ -2,7 +2,7 @@
 // Operation. Posting appends to a chain. submit() passes the chains to the device, receives first: a Send that grants
 // credits must not precede the receives that these credits promise. Receives do not need submit(): they are passed to
 // the device at once or, if a callback posts them, at the latest after the callbacks.
-// Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id),
+// Ownership. The queue pair owns its rdma_cm id, its completion queues and the device's queue pair (through the id),
 // until it leaves them to a thread that waits for the kernel (ending.cpp).
 // Error handling. If the device refuses work at submit(), the connection ends, from the io_context.
 #include "queue_pair.hpp"
@@ -48,6 +48,8 @@ VerbsQueuePair::VerbsQueuePair(const std::shared_ptr<Core>& core, CmId id, Role 
       options_(std::move(options)),
       info_(request),
       id_(std::move(id)),
+      received_(*core->completions, *this),
+      sent_(*core->completions, *this),
       sends_(send_limits(*core, options_)),
       receives_(options_.receive_depth),
       windows_(std::make_shared<WindowTable>(core->device)),
@@ -55,6 +57,7 @@ VerbsQueuePair::VerbsQueuePair(const std::shared_ptr<Core>& core, CmId id, Role 
                                                          static_cast<CompletionDispatcher::Owner*>(this))),
       timer_(core->context),
       peer_watch_(core->context, core->options.keepalive, *this),
+      deferral_(core->context),
       linger_(core->context) {
   dispatcher_->reserve(options_.send_depth + options_.receive_depth);
   if (role_ == Role::connector) {
@@ -71,6 +74,7 @@ VerbsQueuePair::~VerbsQueuePair() { quiesce(); }
 void VerbsQueuePair::quiesce() noexcept {
   dispatcher_->quiesce();
   timer_.cancel();
+  deferral_.cancel();
   peer_watch_.stop();
   core_->remove(*this);
   release_device();
@@ -86,14 +90,14 @@ bool VerbsQueuePair::advance(Event event) noexcept {
 
 error_code VerbsQueuePair::create() {
   const std::uint32_t send_depth = SendSide::device_depth(options_.send_depth);
-  auto queue = core_->completions->make_queue(send_depth + options_.receive_depth, *this);
-  if (!queue) return queue.error();
-  completions_ = std::move(*queue);
+  if (const error_code error = received_.make(options_.receive_depth)) return error;
+  if (const error_code error = sent_.make(send_depth)) return error;
+  if (const error_code error = received_.arm()) return error;
 
   ibv_qp_init_attr attributes{};
   attributes.qp_context = static_cast<CompletionHandler*>(this);
-  attributes.send_cq = completions_.get();
-  attributes.recv_cq = completions_.get();
+  attributes.send_cq = sent_.get();
+  attributes.recv_cq = received_.get();
   attributes.qp_type = IBV_QPT_RC;
   attributes.cap = {.max_send_wr = send_depth,
                     .max_recv_wr = options_.receive_depth,
@@ -150,6 +154,7 @@ error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const Se
     send.opcode = IBV_WR_SEND_WITH_INV;
     send.invalidate_rkey = *options.invalidate;
   }
+  if (options.defer_completion) sends_.note_deferred();
   return {};
 }
 
@@ -246,6 +251,7 @@ error_code VerbsQueuePair::invalidate_key(VerbsWindow& window, WorkContext* cont
 void VerbsQueuePair::submit() {
   submit_receives();
   if (!takes_work(state_) || ending_) return;
+  if (!polling_ && expect_sends().failed()) return end_later(FabricError::device_lost);
   const error_code error = sends_.submit(id_->qp);
   if (!error) return;
   log_.error("ending the connection: the device refused to post work requests: {}", error.message());

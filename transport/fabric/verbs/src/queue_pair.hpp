@@ -51,8 +51,8 @@ class VerbsQueuePair final : public QueuePair,
   void quiesce() noexcept override;
 
   /// To be called when the device is lost. Ends the connection, and releases the device objects. If an iWARP handshake
-  /// is in progress, the rdma_cm_id, the queue pair and the completion queue are released only when the handshake ends.
-  /// The user's callbacks run later, not within this function.
+  /// is in progress, the rdma_cm_id, the queue pair and the completion queues are released only when the handshake
+  /// ends. The user's callbacks run later, not within this function.
   void on_device_lost();
 
  private:
@@ -92,15 +92,18 @@ class VerbsQueuePair final : public QueuePair,
   void after_dispatch();
   void collect();
   bool collect_some();
+  error_code expect_sends();
   void schedule_poll();
-  void collect_batch(std::span<const ibv_wc> batch);
+  void collect_receives(std::span<const ibv_wc> batch);
+  void collect_sends(std::span<const ibv_wc> batch);
+  void note_flush();
   void collect_receive(const ibv_wc& completion);
-  void collect_sends(const ibv_wc& completion);
+  void collect_send(const ibv_wc& completion);
   void collect_software();
   void complete(SendSide::Slot& slot, error_code status);
   error_code accept_message(const ibv_wc& completion, Completion& result);
   error_code violation(std::string_view what);
-  void note_failure(const ibv_wc& completion);
+  void note_failure(const ibv_wc& completion, bool receive);
 
   // Defined in ending.cpp:
   void end_later(error_code why);
@@ -125,7 +128,8 @@ class VerbsQueuePair final : public QueuePair,
 
   CmId id_;
   std::unique_ptr<BlockingCall> connecting_;  // rdma_connect, until it has returned
-  CompletionQueue completions_;
+  NotifiedQueue received_;                    // completions of receives
+  NotifiedQueue sent_;                        // completions of the send queue
   SendSide sends_;
   ReceiveSide receives_;
   std::shared_ptr<WindowTable> windows_;
@@ -135,6 +139,11 @@ class VerbsQueuePair final : public QueuePair,
   boost::asio::steady_timer timer_;
   PeerWatch peer_watch_;
 
+  bool receives_flushed_ = false;       // a receive was flushed, for which note_flush() has not been called
+  bool sends_flushed_ = false;          // the same for an operation of the send queue
+  bool polling_ = false;                // in poll(), which arms sent_ at its end if that is necessary
+  bool deferring_ = false;              // deferral_ runs
+  boost::asio::steady_timer deferral_;  // bounds the time for which completions stay uncollected
   bool poll_scheduled_ = false;
   Linger linger_;
   bool ending_ = false;              // finish() has been posted

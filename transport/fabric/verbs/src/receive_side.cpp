@@ -16,7 +16,7 @@ error_code ReceiveSide::append(BufferRef buffer, WorkContext* context) {
   ibv_sge& piece = pieces_.emplace_back();
   piece = {.addr = reinterpret_cast<std::uintptr_t>(buffer.data), .length = buffer.size, .lkey = buffer.local_key};
   ibv_recv_wr& request = chain_.emplace_back();
-  request = {.wr_id = tail_ | kMark, .next = nullptr, .sg_list = &piece, .num_sge = buffer.size != 0 ? 1 : 0};
+  request = {.wr_id = tail_, .next = nullptr, .sg_list = &piece, .num_sge = buffer.size != 0 ? 1 : 0};
   ring_[tail_++ % ring_.size()] = context;
   ++used_;
   return {};

@@ -17,10 +17,6 @@ namespace rpcrdma::fabric::verbs {
 /// CompletionDispatcher, which subtracts the receive at that time.
 class ReceiveSide {
  public:
-  /// The bit that is set in the wr_id of each receive. Receives and work requests of the send queue share a completion
-  /// queue, and this bit tells their completions apart.
-  static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
-
   explicit ReceiveSide(std::uint32_t depth);
 
   error_code append(BufferRef buffer, WorkContext* context);

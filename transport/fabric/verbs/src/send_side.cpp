@@ -2,6 +2,7 @@
 #include "send_side.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "error.hpp"
 
@@ -26,7 +27,7 @@ Result<ibv_send_wr*> SendSide::append(std::span<const BufferRef> gather, bool ma
   if (gather.size() > limits_.max_gather || (!registered && !inlined)) return BaseError::invalid_argument;
 
   const std::uint64_t number = tail_;
-  push({.context = context, .window = window, .kind = Slot::Kind::request});
+  push({.context = context, .window = window, .kind = Slot::Kind::request, .prompt = context != nullptr});
   ibv_send_wr& request = chain_request(number);
   run_before_ = unsignalled_run_;
   if (context != nullptr || unsignalled_run_ + 1 >= limits_.signal_interval) {
@@ -50,7 +51,7 @@ void SendSide::retract() noexcept {
   pieces_.resize(pieces_.size() - static_cast<std::size_t>(chain_.back().num_sge));
   chain_.pop_back();
   unsignalled_run_ = run_before_;
-  --tail_;
+  if (ring_[--tail_ % ring_.size()].prompt) --prompt_;
   --used_;
 }
 
@@ -64,9 +65,13 @@ void SendSide::note_read(std::uint32_t depth) noexcept {
   if (++reads_ > depth) ++read_waits_;
 }
 
+void SendSide::note_deferred() noexcept {
+  if (std::exchange(ring_[(tail_ - 1) % ring_.size()].prompt, false)) --prompt_;
+}
+
 void SendSide::append_software(WorkContext* context, std::uint32_t window) {
   require_signal();
-  push({.context = context, .window = window, .kind = Slot::Kind::software});
+  push({.context = context, .window = window, .kind = Slot::Kind::software, .prompt = true});
 }
 
 void SendSide::require_signal() {
@@ -153,6 +158,7 @@ void SendSide::release_device() noexcept {
 
 void SendSide::push(Slot slot) {
   if (is_users(slot.kind)) ++used_;
+  if (slot.prompt) ++prompt_;
   ring_[tail_++ % ring_.size()] = std::move(slot);
 }
 
@@ -162,6 +168,7 @@ SendSide::Slot SendSide::pop() noexcept {
   if (is_users(slot.kind) && slot.context == nullptr) --used_;
   if (slot.kind == Slot::Kind::probe) probing_ = false;
   if (slot.read) --reads_;
+  if (slot.prompt) --prompt_;
   return slot;
 }
 

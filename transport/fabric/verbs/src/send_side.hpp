@@ -45,8 +45,9 @@ class SendSide {
     WorkContext* context = nullptr;
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
     Kind kind = Kind::request;
-    bool read = false;  ///< an RDMA Read
-    bool done = false;  ///< set by note_done(): the device has completed the request, with `status`
+    bool read = false;    ///< an RDMA Read
+    bool prompt = false;  ///< counts for prompt()
+    bool done = false;    ///< set by note_done(): the device has completed the request, with `status`
     error_code status{};
     Registration sink{};  ///< the sink of an RDMA Read, until the Read has completed
   };
@@ -64,6 +65,8 @@ class SendSide {
   /// The number of slots in use that belong to operations of the user. Slots of flushes and probes do not count.
   std::uint32_t* used() noexcept { return &used_; }
   bool empty() const noexcept { return head_ == tail_; }
+  /// Whether the device will report a completion.
+  bool reporting() const noexcept { return tail_ - head_ > unsignalled_run_; }
   /// As QueuePair::read_waits().
   std::uint64_t read_waits() const noexcept { return read_waits_; }
 
@@ -81,6 +84,11 @@ class SendSide {
   void set_sink(Registration sink) noexcept;
   /// To be called after the append of an RDMA Read. Counts it in read_waits() if `depth` Reads are already in progress.
   void note_read(std::uint32_t depth) noexcept;
+  /// To be called after the append of a Send with SendOptions::defer_completion.
+  void note_deferred() noexcept;
+  /// Whether completions are to be collected as soon as they arrive: the user waits for one that is not deferred, or
+  /// more than half the entries of the send queue are in use.
+  bool prompt() const noexcept { return prompt_ != 0 || used_ > limits_.depth / 2; }
   /// To be called after the append of a bind. Makes the last request of the chain signal its completion, because this
   /// completion tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
@@ -126,7 +134,8 @@ class SendSide {
   std::uint64_t head_ = 0;  // number of the oldest outstanding operation
   std::uint64_t tail_ = 0;  // number of the next operation
   std::uint32_t used_ = 0;
-  std::uint32_t reads_ = 0;  // RDMA Reads outstanding
+  std::uint32_t prompt_ = 0;  // operations outstanding whose completion the user waits for
+  std::uint32_t reads_ = 0;   // RDMA Reads outstanding
   std::uint64_t read_waits_ = 0;
   std::uint32_t unsignalled_run_ = 0;  // number of work requests since the last signalled one
   bool chain_has_bind_ = false;

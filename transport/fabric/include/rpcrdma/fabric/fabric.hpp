@@ -164,6 +164,11 @@ class RPCRDMA_EXPORT Window {
 struct SendOptions {
   bool solicited = false;                   ///< wakes a peer that waits for solicited events only
   std::optional<std::uint32_t> invalidate;  ///< the peer's handle to invalidate (Send with Invalidate)
+  /// The completion may be reported late: with the next message of the peer or after kLongestDeferral, whichever comes
+  /// first. The provider may then save the notification of this completion. Do not set it for a Send for whose
+  /// completion other work waits.
+  bool defer_completion = false;
+  static constexpr std::chrono::milliseconds kLongestDeferral{20};
 };
 
 /// The read depths that a peer states during connection set-up (RFC 6581 section 9.1).

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each notification is acknowledged at once, and the owner of its queue polls. The owner arms the queue
-// again and polls once more, so that no completion between poll and arming is missed.
-// Ownership. When a handler destroys a queue, the kernel drops its unread notifications.
-// Error handling. A channel that cannot be read counts as empty.
+// Operation. Each notification is acknowledged at once, and the owner of its queue polls. To be notified again, the
+// owner arms the queue, and polls once more, so that no completion between poll and arming is missed. Ownership. When a
+// handler destroys a queue, the kernel drops its unread notifications. Error handling. A channel that cannot be read
+// counts as empty.
 #include "device/completion_channel.hpp"
+
+#include <algorithm>
 
 #include "error.hpp"
 
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-constexpr int kNotificationsPerTurn = 64;
+constexpr std::uint32_t kNotificationsPerTurn = 64;
 
 }  // namespace
 
@@ -27,23 +29,44 @@ void CompletionChannel::detach() noexcept {
   channel_.reset();
 }
 
-Result<CompletionQueue> CompletionChannel::make_queue(std::uint32_t entries, CompletionHandler& handler) {
-  if (!channel_) return FabricError::device_lost;
-  CompletionQueue queue(
-      ibv_create_cq(channel_->context, static_cast<int>(entries), &handler, channel_.get(), /*comp_vector=*/0));
-  if (!queue) return last_error();
-  if (const int error = ibv_req_notify_cq(queue.get(), 0); error != 0) return system_error(error);
-  return queue;
+error_code NotifiedQueue::make(std::uint32_t entries) {
+  ibv_comp_channel* const channel = channel_.channel().get();
+  if (channel == nullptr) return FabricError::device_lost;
+  queue_.reset(ibv_create_cq(channel->context, static_cast<int>(entries), this, channel, /*comp_vector=*/0));
+  return queue_ ? error_code() : last_error();
+}
+
+error_code NotifiedQueue::arm() noexcept {
+  if (armed_) return {};
+  if (const int error = ibv_req_notify_cq(queue_.get(), 0); error != 0) return system_error(error);
+  armed_ = true;
+  ++channel_.armed_;
+  return {};
+}
+
+void NotifiedQueue::disarm() noexcept {
+  if (std::exchange(armed_, false)) --channel_.armed_;
+}
+
+CompletionQueue NotifiedQueue::release() noexcept {
+  disarm();
+  if (queue_) queue_->cq_context = nullptr;
+  return std::move(queue_);
 }
 
 void CompletionChannel::drain() noexcept {
+  // Does not look for more notifications than there are armed queues: usually this saves the call that finds nothing.
   // Checks channel_ before each event: if on_completions() finds that the device is lost, detach() resets channel_.
-  for (int i = 0; i < kNotificationsPerTurn && channel_; ++i) {
+  const std::uint32_t most = std::clamp(armed_, 1u, kNotificationsPerTurn);
+  for (std::uint32_t i = 0; i < most && channel_; ++i) {
     ibv_cq* queue = nullptr;
-    void* handler = nullptr;
-    if (ibv_get_cq_event(channel_.get(), &queue, &handler) != 0) return;
+    void* notified = nullptr;
+    if (ibv_get_cq_event(channel_.get(), &queue, &notified) != 0) return;
     ibv_ack_cq_events(queue, 1);
-    if (handler != nullptr) static_cast<CompletionHandler*>(handler)->on_completions();
+    if (notified == nullptr) continue;
+    auto& owner = *static_cast<NotifiedQueue*>(notified);
+    owner.disarm();
+    owner.handler_.on_completions();
   }
 }
 

@@ -6,13 +6,47 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Handles the notifications of a completion queue, whose cq_context points to this object.
+/// Handles the notifications of completion queues.
 class CompletionHandler {
  public:
   virtual void on_completions() noexcept = 0;
 
  protected:
   ~CompletionHandler() = default;
+};
+
+class CompletionChannel;
+
+/// A completion queue whose notifications a CompletionChannel passes to a CompletionHandler. Belongs to a queue pair,
+/// and must not outlive the channel or the handler.
+class NotifiedQueue {
+ public:
+  NotifiedQueue(CompletionChannel& channel, CompletionHandler& handler) noexcept
+      : channel_(channel), handler_(handler) {}
+  ~NotifiedQueue() { reset(); }
+  NotifiedQueue(const NotifiedQueue&) = delete;
+  NotifiedQueue& operator=(const NotifiedQueue&) = delete;
+
+  /// Makes the queue, which then notifies nobody until arm(). Call it once.
+  error_code make(std::uint32_t entries);
+  /// Makes the next completion notify the handler, once. Has no effect if the queue is armed. A completion that has
+  /// arrived before this call may cause no notification: poll after it.
+  error_code arm() noexcept;
+  bool armed() const noexcept { return armed_; }
+  ibv_cq* get() const noexcept { return queue_.get(); }
+  /// Destroys the queue.
+  void reset() noexcept { release().reset(); }
+  /// Gives up the queue. Its notifications are dropped from now on.
+  CompletionQueue release() noexcept;
+
+ private:
+  friend CompletionChannel;
+  void disarm() noexcept;
+
+  CompletionChannel& channel_;
+  CompletionHandler& handler_;
+  CompletionQueue queue_;
+  bool armed_ = false;
 };
 
 /// Receives the notifications of all completion queues of a fabric, and passes each notification to the
@@ -26,18 +60,16 @@ class CompletionChannel final : public Watch {
   /// Releases the channel. The owner of each queue that still exists must hold a copy of channel() before this call.
   void detach() noexcept;
 
-  /// Makes a completion queue and arms it for its first completion. The channel passes the notifications of the queue
-  /// to `handler` until the owner destroys the queue or detach() is called. To have them dropped earlier, the owner
-  /// sets the cq_context of the queue to null.
-  Result<CompletionQueue> make_queue(std::uint32_t entries, CompletionHandler& handler);
   /// The channel of rdma-core, which must outlive its queues. If a queue is to exist after detach(), its owner must
   /// keep a copy of this pointer as long as the queue exists.
   const std::shared_ptr<ibv_comp_channel>& channel() const noexcept { return channel_; }
 
  private:
+  friend NotifiedQueue;
   void drain() noexcept override;
 
   std::shared_ptr<ibv_comp_channel> channel_;
+  std::uint32_t armed_ = 0;  // number of armed queues: no more notifications than this are pending
 };
 
 }  // namespace rpcrdma::fabric::verbs
