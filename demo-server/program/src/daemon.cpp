@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: event loops, each on a thread of its own, or on LoopThreads, and with a FabricWorker for every fabric in
+// Operation: event loops, each on LoopThreads and with a FabricWorker for every fabric in
 // use; a control loop for signals and housekeeping, which never blocks; I/O threads for files; with --metrics, a thread
 // for statistics; the main thread for other work that may block.
 // Ownership: the Daemon owns everything; its last member is destroyed first.
@@ -276,25 +276,26 @@ std::string Daemon::ready_line() const {
                      metrics_ ? " metrics=" + text_of(metrics_->local()) : "");
 }
 
-/// Lets the threads of the loops make short changes. If there are more processors than loops, only one job may wait for
-/// the thread of a loop, because other processors can run the others.
-void Daemon::share_loops() {
+/// Lets the threads of the loops make short operations on names. If there are more processors than loops, only one job
+/// may wait for the thread of a loop, because other processors can run the others. If `on_verbs` is true, a loop may
+/// post work requests to a verbs device, so that its threads keep their credentials.
+void Daemon::share_loops(bool on_verbs) {
   const std::size_t most = processors() > loops_.size() ? 1 : kMostJobs;
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     Loop& loop = *loops_[i];
-    loop.threads = std::make_unique<LoopThreads>(loop.context, loop.runner, *io_, secret_, most);
+    loop.threads = std::make_unique<LoopThreads>(loop.context, loop.runner, *io_, secret_, most,
+                                                 on_verbs ? keep_servers_identity : nullptr);
     for (const auto& group : groups_) group->workers[i]->use(*loop.threads);
   }
 }
 
 void Daemon::start_loops() {
-  const bool on_verbs = std::ranges::any_of(groups_, [](const auto& group) { return group->key.starts_with("verbs"); });
-  if (!on_verbs) share_loops();
+  share_loops(std::ranges::any_of(groups_, [](const auto& group) { return group->key.starts_with("verbs"); }));
   const ExternalSignalsBlocked inherited;
   for (const auto& loop : loops_) {
     loop->thread = std::thread([&loop = *loop] {
       const auto guard = boost::asio::make_work_guard(loop.context);
-      loop.threads != nullptr ? loop.threads->run() : loop.runner.run();
+      loop.threads->run();
     });
   }
 }

@@ -75,6 +75,7 @@ void NfsService::Procedures::fetch_symlink(SymlinkCall call, TransferPtr transfe
 
 void NfsService::Procedures::make_symlink(SymlinkCall call, TransferPtr transfer, std::string_view path) {
   const Target& target = transfer->target;
+  const Caller& caller = transfer->caller;
   const auto work = [this, path](SymlinkCall& taken, TransferPtr& held, const HandleCodec& codec) {
     const auto asked = request(taken, held->target, held->caller, codec);
     const NodeResult made = asked.fs().make_symlink(asked.caller, asked.target.node, asked.args.where.name.view(), path,
@@ -83,7 +84,7 @@ void NfsService::Procedures::make_symlink(SymlinkCall call, TransferPtr transfer
     fill_new(asked, made, result.SYMLINK3res_u.resok, result.SYMLINK3res_u.resfail);
     taken.reply(result, [transfer = std::move(held)](error_code) {});
   };
-  run_change(target, answering(std::move(call), std::move(transfer), work));
+  run_on_names(target, caller, Effect::changes, answering(std::move(call), std::move(transfer), work));
 }
 
 void NfsService::Procedures::add_link_procedures(rpc::Dispatcher& dispatcher) {

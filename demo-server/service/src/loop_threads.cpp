@@ -39,10 +39,12 @@ void LoopThreads::run() {
   try {
     const ExternalSignalsBlocked inherited;
     other = std::thread([this] {
+      if (fixed_ != nullptr) fixed_();
       if (stand_by()) drive(true);
     });
   } catch (const std::system_error&) {  // the system permits no more threads: the pool gets all jobs
   }
+  if (fixed_ != nullptr) fixed_();
   drive(false);
   if (other.joinable()) other.join();
   // A job may have ended after the event loop. Runs the handlers that it has posted, while their objects still exist.

@@ -47,10 +47,12 @@ class NfsService::Procedures {
     else
       work(codec_);
   }
-  /// As run(), for a change of names or attributes. A change that is usually short may run on a thread of LoopThreads.
+  /// As run(), for an operation on names or attributes. If it is usually short, it may run on a thread of LoopThreads.
   template <class Work>
-  void run_change(const Target& target, Work work) {
-    if (threads_ != nullptr && !target.exported->sync && target.fs().changes_are_short())
+  void run_on_names(const Target& target, const Caller& caller, Effect effect, Work work) {
+    const bool waits_for_disk = effect == Effect::changes && target.exported->sync;
+    if (threads_ != nullptr && !waits_for_disk && target.fs().names_are_short() &&
+        (threads_->any_identity() || target.fs().acts_as_server(caller)))
       threads_->submit(std::move(work));
     else
       run(target, std::move(work));
@@ -135,16 +137,16 @@ void NfsService::Procedures::on(rpc::Dispatcher& dispatcher, Effect effect, Hand
   const auto handler = [this, effect, handle_of, work, at_once](rpc::ServerCall<P> call) {
     const auto found = find(call, handle_of(call.args()), effect);
     if (!found) return call.reply(failed<P>(found.error()));
-    if (at_once != nullptr && found->fs().blocking()) {
-      const Caller caller = caller_of(call.credential(), *found->exported);
+    const Caller caller = caller_of(call.credential(), *found->exported);
+    if (!found->fs().blocking()) return call.reply(work(request(call, *found, caller, codec_)));
+    if (at_once != nullptr)
       if (const auto result = at_once(request(call, *found, caller, codec_))) return call.reply(*result);
-    }
     auto job = [this, call = std::move(call), target = *found, work](const HandleCodec& codec) mutable {
-      const Caller caller = caller_of(call.credential(), *target.exported);
-      const typename P::Result result = work(request(call, target, caller, codec));
+      const Caller acting = caller_of(call.credential(), *target.exported);
+      const typename P::Result result = work(request(call, target, acting, codec));
       call.reply(result);
     };
-    effect == Effect::changes ? run_change(*found, std::move(job)) : run(*found, std::move(job));
+    run_on_names(*found, caller, effect, std::move(job));
   };
   dispatcher.on<P>(handler, rpc::AuthRequirement::none);
 }

@@ -4,6 +4,7 @@ read or written."""
 import os
 import random
 import threading
+import time
 
 from kit.case import Case
 from kit.waiting import scaled, some_of
@@ -130,6 +131,7 @@ class Handles(Hostile):
         (self.outside / "secret").rename(self.files / "folder" / "secret")
         moved = self.tcp.lookup(self.tcp.mount("/files"), "folder")
         (self.files / "folder").rename(self.outside / "folder")
+        time.sleep(0.1)  # the server may use what it has found for 20 ms
         self.refused(self.tcp, moved)
         (self.outside / "folder" / "secret").rename(self.outside / "secret")
         (self.outside / "folder").rename(self.files / "folder")

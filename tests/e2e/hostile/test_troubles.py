@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import threading
+import time
 
 from kit.case import Case
 from kit.namespace import missing_tools
@@ -123,6 +124,7 @@ class Troubles(Case):
         def moved_out(name):
             above = f"/proc/{server.pid}/root{whole}"
             os.rename(f"{above}/part/{name}", f"{above}/outside/{name}")
+            time.sleep(0.1)  # the server may use what it has found for 20 ms
 
         def statuses():
             return {name: ask(self.peer, GETATTR, opaque(handle))[0] for name, handle in files.items()}

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "file_system_test.hpp"
+#include "locate/kept_nodes.hpp"
 #include "rpcrdma/base/fd.hpp"
 
 namespace rpcrdma::nfsd {
@@ -84,6 +85,7 @@ TEST_P(BindMount, WhatIsMovedOutIsStale) {
     const NodeKey link = fs_->make_symlink(caller_, root_, "l", "target", {}).node;
     std::filesystem::rename(part() / "g", outside() / "g");
     std::filesystem::rename(part() / "l", outside() / "l");
+    std::this_thread::sleep_for(4 * KeptNodes::kTrust);
     EXPECT_EQ(read(file), Status::ok);
     EXPECT_EQ(fs_->attributes(second).status, Status::stale);
     serve();  // the old server would keep the files open for some seconds
@@ -133,6 +135,7 @@ TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
     const NodeKey second = create(root_, "g");
     EXPECT_EQ(fs_->lookup(caller_, directory, "..").node, root_);
     for (const char* name : {"d", "g"}) ASSERT_EQ(::renameat(inside_part.get(), name, outside_part.get(), name), 0);
+    std::this_thread::sleep_for(4 * KeptNodes::kTrust);
     for (const NodeKey& node : {directory, inner, file, second}) EXPECT_EQ(fs_->attributes(node).status, Status::stale);
     EXPECT_EQ(lookup(inner, ".."), Status::stale);
     EXPECT_EQ(lookup(root_, "proc"), Status::acces) << "/proc is another mount";

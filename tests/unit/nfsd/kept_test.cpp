@@ -59,6 +59,12 @@ class Kept : public FileSystemTest {
                 [&] { return fs_->access_at_once(who, node, 63).has_value() || HasFatalFailure(); });
   }
 
+  /// As rename(2) of a local program; returns when the server looks again where the object is.
+  static void move(const filesystem::path& from, const filesystem::path& to) {
+    filesystem::rename(from, to);
+    std::this_thread::sleep_for(4 * KeptNodes::kTrust);
+  }
+
   NodeKey directory_key_;
   NodeKey file_;
 };
@@ -79,23 +85,38 @@ TEST_P(Kept, AttributesAreThoseOfNow) {
 
 TEST_P(Kept, AnObjectThatHasMovedIsLookedUpAgain) {
   stat(file_);
-  filesystem::rename(path(), directory_.path() / "g");
+  move(path(), directory_.path() / "g");
   EXPECT_FALSE(is_known(file_));
   EXPECT_EQ(fs_->attributes(file_).status, by_handle() ? Status::ok : Status::stale);
-  filesystem::rename(directory_.path() / "g", path());
+  move(directory_.path() / "g", path());
   stat(file_);
   EXPECT_TRUE(is_known(file_));
-  filesystem::rename(directory_.path() / "d", directory_.path() / "e");
+  move(directory_.path() / "d", directory_.path() / "e");
   EXPECT_FALSE(is_known(file_)) << "its directory has been renamed";
   stat(file_);
   EXPECT_TRUE(is_known(file_));
-  filesystem::rename(directory_.path() / "e", state_.path() / "outside");
+  move(directory_.path() / "e", state_.path() / "outside");
   EXPECT_FALSE(is_known(file_));
   EXPECT_FALSE(is_known(directory_key_));
   EXPECT_EQ(fs_->attributes(file_).status, Status::stale);
   filesystem::create_directory(directory_.path() / "e");
-  filesystem::rename(state_.path() / "outside" / "f", directory_.path() / "e" / "f");
+  move(state_.path() / "outside" / "f", directory_.path() / "e" / "f");
   EXPECT_FALSE(is_known(directory_key_)) << "another directory has taken its name";
+}
+
+// The server itself does not give a name to another object, or remove one of two, without checking both again.
+TEST_P(Kept, AnObjectThatTheServerMovesIsCheckedAgain) {
+  ASSERT_EQ(fs_->link(caller_, file_, directory_key_, "g").status, Status::ok);
+  look_up("g");
+  stat(file_);
+  ASSERT_EQ(fs_->remove(caller_, directory_key_, "g").status, Status::ok);
+  EXPECT_FALSE(is_found(directory_key_, "g"));
+  look_up("f");
+  ASSERT_EQ(fs_->rename(caller_, directory_key_, "f", directory_key_, "h").status, Status::ok);
+  EXPECT_FALSE(is_known(file_)) << "its path has changed";
+  EXPECT_FALSE(is_found(directory_key_, "f"));
+  stat(file_);
+  EXPECT_TRUE(is_known(file_));
 }
 
 TEST_P(Kept, ARemovedObjectIsStale) {

@@ -97,6 +97,19 @@ TEST_F(LoopThreadsTest, RunJobsAfterTheirHandler) {
   ran.get_future().get();
 }
 
+TEST_F(LoopThreadsTest, ArePrepared) {
+  EXPECT_TRUE(threads_.any_identity());
+  static std::atomic<int> prepared;
+  prepared = 0;
+  boost::asio::io_context context{1};
+  Runner runner{context};
+  LoopThreads threads{context, runner, pool_, HandleSecret{}, 1, [] { ++prepared; }};
+  EXPECT_FALSE(threads.any_identity());
+  boost::asio::post(context, [&] { EXPECT_GE(prepared, 1); });
+  threads.run();
+  EXPECT_EQ(prepared, 2);
+}
+
 TEST_F(LoopThreadsTest, GoOnWhileAJobBlocks) {
   for (int i = 0; i < 3; ++i) {
     await_turn_of_loop();

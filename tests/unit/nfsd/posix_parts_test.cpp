@@ -180,6 +180,26 @@ TEST(Acting, AThreadKeepsTheIdentityOfItsLastUser) {
   }).join();
 }
 
+TEST(Acting, AThreadMayBeBoundToTheServersIdentity) {
+  if (!can_act_as_others()) GTEST_SKIP() << "needs root";
+  const Identity one = user(1234);
+  Identity server = user(0);
+  server.gid = ::getegid();
+  Identity elsewhere = server;
+  elsewhere.gid += 1;
+  EXPECT_TRUE(is_server(server));
+  EXPECT_FALSE(is_server(one));
+  EXPECT_FALSE(is_server(elsewhere));
+  std::thread([&] {
+    keep_servers_identity();
+    EXPECT_FALSE(act_as(&one));
+    EXPECT_FALSE(act_as(&elsewhere));
+    EXPECT_EQ(uid_of_thread(), 0u);
+    EXPECT_TRUE(act_as(&server));
+    EXPECT_TRUE(act_as(nullptr));
+  }).join();
+}
+
 TEST(Errors, EachHasItsStatus) {
   const std::pair<int, Status> expected[] = {
       {0, Status::ok},

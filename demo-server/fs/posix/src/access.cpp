@@ -30,7 +30,7 @@ bool programs_may_run(int root) noexcept {
 
 StatusOr<std::uint32_t> PosixFileSystem::rights(const Caller& caller, int fd, const NodeStat& stat) const {
   const ActingAs acting(user(caller));
-  if (!acting) return Status::acces;
+  if (!acting) return status_of(identity_error());
   const std::uint32_t granted = (may(fd, R_OK) ? access::kMayRead : 0) | (may(fd, W_OK) ? access::kMayWrite : 0) |
                                 (may(fd, X_OK) ? access::kMayExecute : 0);
   // If the export is on a mount with noexec, the kernel denies the execution of its regular files. This option must not

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <iterator>
 #include <optional>
 #include <thread>
 
@@ -21,7 +24,9 @@ constexpr std::uint32_t kServer = 0;
 /// The identity that the thread has last set in the kernel. The functions below compare it with the identity that they
 /// are to set, so that they can omit system calls that would change nothing.
 struct ThreadIdentity {
-  bool keeps = false;  // whether the thread may keep a caller's identity after a call
+  bool keeps = false;    // whether the thread may keep a caller's identity after a call
+  bool fixed = false;    // whether the thread must not change its identity
+  bool changed = false;  // whether the thread has begun to change its identity
   std::uint32_t uid = kServer;
   std::optional<bool> overrides;  // the argument of the last successful override_quotas(); empty: none yet
   bool known = false;
@@ -29,6 +34,9 @@ struct ThreadIdentity {
   boost::container::small_vector<std::uint32_t, 16> groups;
 };
 thread_local ThreadIdentity thread_identity;
+
+/// Whether the server has all capabilities over files. Set by can_act_as_others().
+std::atomic<bool> all_rights{false};
 
 using Capabilities = __user_cap_data_struct[_LINUX_CAPABILITY_U32S_3];
 
@@ -89,11 +97,13 @@ bool set_groups(const Identity& who) noexcept {
   return true;
 }
 
-bool lost_file_capabilities() noexcept {
+constexpr int kOverFiles[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_MKNOD};
+
+/// How many capabilities of kOverFiles the calling thread has.
+std::ptrdiff_t capabilities_over_files() noexcept {
   Capabilities now{};
-  if (!get_capabilities(now)) return false;
-  constexpr int kOverFiles[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_MKNOD};
-  return std::ranges::none_of(kOverFiles, [&](int capability) {
+  if (!get_capabilities(now)) return -1;
+  return std::ranges::count_if(kOverFiles, [&](int capability) {
     return (now[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
   });
 }
@@ -102,25 +112,39 @@ bool lost_file_capabilities() noexcept {
 
 bool can_act_as_others() {
   if (::geteuid() != kServer) return false;
+  all_rights = capabilities_over_files() == std::ssize(kOverFiles);
   bool works = false;
   // Acts as another user on a new thread, so that the identity of this thread does not change.
   std::thread([&works] {
     Identity other;
     other.groups.push_back(Identity::kNobody);
     const ActingAs acting(&other);
-    works = static_cast<bool>(acting) && lost_file_capabilities();
+    works = static_cast<bool>(acting) && capabilities_over_files() == 0;
   }).join();
   return works;
 }
 
+bool is_server(const Identity& who) noexcept {
+  static const gid_t gid = ::getegid();
+  return all_rights.load(std::memory_order_relaxed) && who.uid == kServer && who.gid == gid;
+}
+
 bool act_as(const Identity* who) noexcept {
   if (who == nullptr) return true;
+  ThreadIdentity& thread = thread_identity;
+  if (!thread.changed && is_server(*who)) return true;
+  if (thread.fixed) return false;
+  thread.changed = true;
   if (override_quotas(who->uid == kServer) && set_groups(*who) && set_uid(who->uid)) return true;
   act_as_server();
   return false;
 }
 
 void keep_identities() noexcept { thread_identity.keeps = true; }
+
+void keep_servers_identity() noexcept { thread_identity.fixed = true; }
+
+int identity_error() noexcept { return thread_identity.fixed ? EAGAIN : EACCES; }
 
 void act_as_server_in_time() noexcept {
   if (!thread_identity.keeps) act_as_server();

@@ -6,8 +6,8 @@
 //
 // A thread that has acted as another user must never post work requests to a verbs device. The kernel refuses the work
 // requests of a thread whose credentials have changed since the device was opened (see docs/architecture.md). Only the
-// I/O threads, the threads of LoopThreads and the short-lived thread of can_act_as_others() act as other users. They
-// post no work requests to such a device.
+// I/O threads, the threads of LoopThreads and the short-lived thread of can_act_as_others() act as other users. A
+// thread that posts such work requests calls keep_servers_identity() first.
 #include "rpcrdma/nfsd/fs/types.hpp"
 
 namespace rpcrdma::nfsd {
@@ -16,10 +16,15 @@ namespace rpcrdma::nfsd {
 /// of root over files. Tries this on a new thread, so that the identity of the calling thread does not change.
 bool can_act_as_others();
 
+/// True if `who` is the identity of the server: root, with the server's gid. act_as(&who) then makes no system call on
+/// a thread that has acted as nobody else. Always false if the process does not have all
+/// rights over files, with which the groups make no difference, or before can_act_as_others().
+bool is_server(const Identity& who) noexcept;
+
 /// Gives the calling thread the identity of the user `who`. From now on, the thread opens, makes and removes files with
 /// the uid, the gid and the groups of that user. Unless the user is root, the thread then has no capabilities over
-/// files. Returns false if the kernel refuses the identity. The thread then acts as the server, and the caller must do
-/// nothing for the user.
+/// files. Returns false if the kernel or keep_servers_identity() refuses the identity. The thread then acts as the
+/// server, and the caller must do nothing for the user.
 ///
 /// A server that serves all callers as itself passes null. The function then returns true and changes nothing.
 ///
@@ -27,6 +32,9 @@ bool can_act_as_others();
 /// user need only one change of identity. Code that needs the server's rights calls act_as_server() first. If the code
 /// omits this call, the thread may have fewer rights than the code needs, but not more.
 bool act_as(const Identity* who) noexcept;
+/// The errno that tells why act_as() has returned false: EACCES if the kernel refuses the identity, and EAGAIN if only
+/// this thread may not take it, because of keep_servers_identity().
+int identity_error() noexcept;
 /// Calls act_as_server(), unless keep_identities() lets the thread keep the identity of its last caller.
 void act_as_server_in_time() noexcept;
 /// From now on, the calling thread has the server's rights over files. The thread keeps the groups and the gid of the

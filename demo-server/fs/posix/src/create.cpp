@@ -264,7 +264,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller&
   if (error == 0) {
     error = as_caller(caller, [&] {
       if (set_times() != 0) return -1;
-      return ::linkat(AT_FDCWD, ProcPath(unsettled.fd.get()).text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW);
+      const ProcPath path(unsettled.fd.get());
+      return ::linkat(path.folder, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW);
     });
     if (error != 0) return status_of(error);
     auto made = found(directory, name, unsettled.fd.get());

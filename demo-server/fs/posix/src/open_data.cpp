@@ -23,7 +23,7 @@ StatusOr<Fd> PosixFileSystem::open_to_read(const Caller& caller, const Node& nod
 /// Opens for reading as well if that is permitted, so that one descriptor serves both uses.
 Status PosixFileSystem::open_to_write(const Caller& caller, const Node& node, OpenFile& out) const {
   const ActingAs acting(user(caller));
-  if (!acting) return Status::acces;
+  if (!acting) return status_of(identity_error());
   auto opened = reopen(node.fd.get(), O_RDWR);
   out.readable = static_cast<bool>(opened);
   if (!opened && opened.error() == Status::acces) opened = reopen(node.fd.get(), O_WRONLY);
@@ -66,9 +66,9 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   // and the server cannot set it again.
   if ((mode & S_ISGID) != 0) return Status::acces;
   const ProcPath path(fd);
-  if (::chmod(path.text, mode | S_IRUSR | S_IWUSR) != 0) return Status::acces;
+  if (::fchmodat(path.folder, path.text, mode | S_IRUSR | S_IWUSR, 0) != 0) return Status::acces;
   auto opened = reopen(fd, flags);
-  if (::chmod(path.text, mode) != 0) return status_of(errno);
+  if (::fchmodat(path.folder, path.text, mode, 0) != 0) return status_of(errno);
   return opened;
 }
 

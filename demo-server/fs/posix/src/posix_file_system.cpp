@@ -268,7 +268,8 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
 /// Looks `name` up without blocking. Returns nothing if this is not possible.
 ///
 /// An object is in place if it still has the path under which it is kept. If the object kept under the path of `name`
-/// is in place, the kernel has that path in its cache, so stat_at() does not block. Equal inode and device numbers show
+/// is in place, the kernel has that path in its cache, so stat_at() does not block, unless a local program has renamed
+/// or removed the object less than KeptNodes::kTrust ago. Equal inode and device numbers show
 /// that `name` leads to the kept object. The numbers differ if a mount hides the object.
 ///
 /// The answer is valid only if `directory` is in place too. Equal numbers prove that if the object has only one name.
@@ -296,7 +297,7 @@ std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(co
 
 StatusOr<Fd> PosixFileSystem::open_as_caller(const Caller& caller, const Node& directory, std::string_view name) const {
   const ActingAs acting(user(caller));
-  if (!acting) return Status::acces;
+  if (!acting) return status_of(identity_error());
   return open_component(directory.fd.get(), name);
 }
 

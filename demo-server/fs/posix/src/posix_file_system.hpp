@@ -28,7 +28,8 @@ class PosixFileSystem final : public FileSystem {
   Status start(const PosixOptions& options);
 
   bool blocking() const noexcept override { return true; }
-  bool changes_are_short() const noexcept override { return local_; }
+  bool names_are_short() const noexcept override { return local_; }
+  bool acts_as_server(const Caller& caller) const noexcept override { return !acts_ || is_server(caller); }
   NodeKey root() const override { return root_key_; }
   Limits limits() const noexcept override { return limits_; }
   Verifier write_verifier() const noexcept override;
@@ -124,18 +125,19 @@ class PosixFileSystem final : public FileSystem {
   const Identity& owner_of_descriptors(const Caller& caller) const noexcept { return acts_ ? caller : itself_; }
   bool is_root(const Caller& caller) const noexcept { return (acts_ ? caller.uid : itself_.uid) == 0; }
   /// Runs `call`, which makes a system call, with the identity of `caller`. Returns 0 if the system call succeeds, and
-  /// its errno if it fails. If the thread cannot take the identity of `caller`, returns EACCES and does not run `call`.
+  /// its errno if it fails. If the thread cannot take the identity of `caller`, returns identity_error() and does
+  /// not run `call`.
   template <class Call>
   int as_caller(const Caller& caller, Call call) const {
     const ActingAs acting(user(caller));
-    if (!acting) return EACCES;
+    if (!acting) return identity_error();
     return call() >= 0 ? 0 : errno;
   }
   /// As as_caller(), but the thread may keep the caller's identity afterwards. Code that then needs the server's rights
   /// must call act_as_server() first. This saves system calls if the same caller makes several changes in succession.
   template <class Call>
   int become_caller(const Caller& caller, Call call) const {
-    if (!act_as(user(caller))) return EACCES;
+    if (!act_as(user(caller))) return identity_error();
     const int error = call() >= 0 ? 0 : errno;
     act_as_server_in_time();
     return error;
@@ -179,7 +181,8 @@ class PosixFileSystem final : public FileSystem {
   Watched watch(const NodeStat& stat);
   Status flush(const NodeFd& fd, FileType type, Watched watched, bool for_data = false);
   Status flush_directory(const Node& directory);
-  /// Writes the changed `directory` to the disk, and then the object of `unsettled`, if there is one. On an
+  /// Writes the changed `directory` to the disk, and then the object of `unsettled`, if there is one. If the file
+  /// system commits changes in order, writes only the object, because the change of the directory precedes it. On an
   /// asynchronous export, writes nothing and succeeds.
   Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
 
@@ -236,6 +239,7 @@ class PosixFileSystem final : public FileSystem {
   Unsettled moved_directory(const Node& target, std::string_view name) const;
   Status link_file(const Caller& caller, Node& file, const Node& directory, std::string_view name) const;
   void forget(const Node& directory, std::string_view name, const Victim& victim);
+  void doubt(const Node& directory, std::string_view name);
   std::optional<Victim> before_unlink(const Node& directory, std::string_view name) const;
   std::optional<Victim> before_move(const Node& directory, std::string_view name) const;
 

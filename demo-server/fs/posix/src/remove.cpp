@@ -61,10 +61,15 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
       return ::unlinkat(directory.fd.get(), text.c_str(), flags);
     });
     prepare_to_remember();
+    if (error == 0) doubt(directory, name);
     if (error == 0 && victim) forget(directory, name, *victim);
     return status_of(error);
   });
   return result;
+}
+
+void PosixFileSystem::doubt(const Node& directory, std::string_view name) {
+  if (const KeptNode* const kept = directory.fd.kept(); kept != nullptr) kept_.doubt(path_below(*kept, name));
 }
 
 /// Forgets a name that has been removed. If the object has no name left, also forgets the object. `victim` is the
@@ -111,6 +116,8 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
   });
   prepare_to_remember();
   if (error != 0) return status_of(error);
+  doubt(source, from);
+  doubt(target, to);
   // If both names refer to the same object, renameat() succeeds but changes nothing. There is then nothing to record.
   if (moved && replaced && same_object(moved->stat, replaced->stat)) return Status::ok;
   if (replaced) forget(target, to, *replaced);
@@ -155,7 +162,8 @@ RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_k
   if (!moved) return result;
   // Writes the new name to the disk first: in the other order, a crash between the two writes could lose both names.
   result.status = settle(caller, target, unsettled);
-  if (result.status == Status::ok && !one_directory) result.status = settle(caller, *source, {});
+  const bool both = one_directory || commits_in_order_;
+  if (result.status == Status::ok && !both) result.status = settle(caller, *source, {});
   return result;
 }
 
@@ -166,7 +174,7 @@ Status PosixFileSystem::link_file(const Caller& caller, Node& file, const Node& 
   const ProcPath path(file.fd.get());
   const std::string text(name);
   const int error = as_caller(
-      caller, [&] { return ::linkat(AT_FDCWD, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); });
+      caller, [&] { return ::linkat(path.folder, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); });
   const NodeStat before = file.stat;
   if (const Status s = refresh(file); s == Status::ok) locator_->changed(before, file.stat);
   if (error != 0) return status_of(error);

@@ -27,7 +27,7 @@ timespec timespec_of(const SetTime& t) noexcept {
 Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const {
   {
     const ActingAs acting(user(caller));
-    if (!acting) return Status::acces;
+    if (!acting) return status_of(identity_error());
     if (changes.uid || changes.gid) {
       const int failed = ::fchownat(fd, "", changes.uid.value_or(kKeepId), changes.gid.value_or(kKeepId),
                                     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
@@ -39,7 +39,8 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
       // open_own() from restoring the old mode after this change.
       const std::unique_lock lock = acts_ ? std::unique_lock<std::mutex>() : std::unique_lock(modes_mutex_);
       // fchmod() does not accept O_PATH descriptors.
-      if (::chmod(ProcPath(fd).text, mode) != 0) return status_of(errno);
+      const ProcPath path(fd);
+      if (::fchmodat(path.folder, path.text, mode, 0) != 0) return status_of(errno);
     }
   }
   const bool times = changes.atime.how != SetTime::How::keep || changes.mtime.how != SetTime::How::keep;

@@ -171,10 +171,15 @@ std::optional<StatusOr<Fd>> open_component_at_once(int directory, std::string_vi
   return errno == ENOENT ? std::optional(StatusOr<Fd>(Status::noent)) : std::nullopt;
 }
 
-ProcPath::ProcPath(int fd) noexcept { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
+ProcPath::ProcPath(int fd) noexcept {
+  static const Fd descriptors(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  folder = descriptors ? descriptors.get() : AT_FDCWD;
+  std::snprintf(text, sizeof text, descriptors ? "%d" : "/proc/self/fd/%d", fd);
+}
 
 StatusOr<Fd> reopen(int fd, int flags) {
-  Fd opened(::open(ProcPath(fd).text, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  const ProcPath path(fd);
+  Fd opened(::openat(path.folder, path.text, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!opened) return status_of(errno);
   return opened;
 }

@@ -49,9 +49,12 @@ StatusOr<Fd> open_component(int directory, std::string_view name);
 std::optional<StatusOr<Fd>> open_component_at_once(int directory, std::string_view name);
 /// Opens the object of an O_PATH descriptor for I/O. Only for files and directories.
 StatusOr<Fd> reopen(int fd, int flags);
-/// A path in /proc that leads to the object of `fd`.
+/// A path that leads to the object of `fd`, for system calls that take a directory and a path: `text` in `folder`,
+/// which is /proc/self/fd. The kernel finds the object in half the time that the whole path takes it. A child after
+/// fork() must not use these paths, because they lead to the descriptors of the parent.
 struct ProcPath {
   explicit ProcPath(int fd) noexcept;
+  int folder;
   char text[40];
 };
 

@@ -27,7 +27,8 @@ constexpr std::size_t kMaxClimb = 4096;  // the maximum number of directories th
 /// the path is too long.
 bool path_of(int fd, std::string& out) {
   char path[PATH_MAX];
-  const ssize_t length = ::readlink(ProcPath(fd).text, path, sizeof path);
+  const ProcPath link(fd);
+  const ssize_t length = ::readlinkat(link.folder, link.text, path, sizeof path);
   if (length <= 0 || length >= static_cast<ssize_t>(sizeof path)) return false;
   out.assign(path, static_cast<std::size_t>(length));
   return true;

@@ -8,12 +8,11 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <climits>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "confinement.hpp"
@@ -35,6 +34,13 @@ bool is_settled(const Time& ctime, const Time& now) noexcept {
   const std::int64_t margin = ctime.nanoseconds == 0 ? 2 * kSecond : kSecond / 20;
   const std::int64_t age = (std::int64_t{now.seconds} - ctime.seconds) * kSecond + now.nanoseconds - ctime.nanoseconds;
   return age > margin;
+}
+
+/// A clock that is read without a system call on any machine, and advances every 1 to 10 ms.
+std::int64_t coarse_time() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 }  // namespace
@@ -74,10 +80,7 @@ std::string path_below(const KeptNode& directory, std::string_view name) {
 }
 
 KeptNodes::KeptNodes(int root, const NodeStat& stat, std::size_t capacity)
-    : root_(root),
-      root_id_(id_of(stat)),
-      capacity_(capacity),
-      descriptors_(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
+    : root_(root), root_id_(id_of(stat)), capacity_(capacity) {}
 
 bool KeptNodes::usable(int directory) noexcept {
   struct statfs s {};
@@ -106,12 +109,20 @@ KeptNodePtr KeptNodes::find(const std::string& path) {
 
 bool KeptNodes::is_in_place(const KeptNode& node) const noexcept {
   if (node.id == root_id_) return true;
-  char number[std::numeric_limits<int>::digits10 + 2] = "";
-  std::to_chars(std::begin(number), std::end(number) - 1, node.fd.get());
+  const std::int64_t now = coarse_time();
+  if (now < node.in_place_until.load(std::memory_order_relaxed)) return true;
+  const ProcPath link(node.fd.get());
   char path[PATH_MAX];
-  const ssize_t length = descriptors_ ? ::readlinkat(descriptors_.get(), number, path, sizeof path)
-                                      : ::readlink(ProcPath(node.fd.get()).text, path, sizeof path);
-  return length >= 0 && node.path == std::string_view(path, static_cast<std::size_t>(length));
+  const ssize_t length = ::readlinkat(link.folder, link.text, path, sizeof path);
+  if (length < 0 || node.path != std::string_view(path, static_cast<std::size_t>(length))) return false;
+  node.in_place_until.store(now + std::chrono::nanoseconds(kTrust).count(), std::memory_order_relaxed);
+  return true;
+}
+
+void KeptNodes::doubt(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  if (const auto at = by_path_.find(path); at != by_path_.end())
+    at->second->node->in_place_until.store(0, std::memory_order_relaxed);
 }
 
 std::optional<NodeStat> KeptNodes::look(const KeptNode& node) const noexcept {

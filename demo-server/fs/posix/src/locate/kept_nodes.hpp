@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <list>
 #include <memory>
@@ -55,6 +56,8 @@ struct KeptNode {
   ObjectId id;
   Fd fd;
   std::string path;  ///< the absolute path at which the object was found inside the export
+  /// Until this time (CLOCK_MONOTONIC_COARSE, in nanoseconds) the object counts as being at its path.
+  mutable std::atomic<std::int64_t> in_place_until{0};
   mutable KnownRights rights;
   mutable DirectorySync to_disk;
 };
@@ -84,12 +87,17 @@ class NodeFd {
 /// drops the least recently used one. Synchronized.
 ///
 /// Each object is kept with the path at which it was found inside the export. The object is used only while the kernel
-/// still reports this path for it. If the object has been renamed, moved out of the export or removed, the caller looks
-/// it up again by its key. The attributes of the object are read again for each call. On the file systems for which
-/// usable() returns true, neither the check of the path nor the read of the attributes blocks, so event loops do both.
+/// still reports this path for it, which is checked again when the last check is more than kTrust old. If the object
+/// has been renamed, moved out of the export or removed, the caller looks it up again by its key. The attributes of the
+/// object are read again for each call. On the file systems for which usable() returns true, neither the check of the
+/// path nor the read of the attributes blocks, so event loops do both.
 class KeptNodes {
  public:
   using Clock = std::chrono::steady_clock;
+
+  /// The time for which the result of a check of the path is used again. It delays only that an object becomes stale
+  /// when a local program moves it out of the export: each call asks for the attributes, and for the names that it has.
+  static constexpr std::chrono::milliseconds kTrust{20};
 
   /// Keeps nothing if `capacity` is 0. `root` must outlive this object.
   KeptNodes(int root, const NodeStat& stat, std::size_t capacity);
@@ -103,7 +111,8 @@ class KeptNodes {
   KeptNodePtr find(const NodeKey& key);
   /// The object that was kept under `path`; null if there is none.
   KeptNodePtr find(const std::string& path);
-  /// True if the kernel still reports the path under which the object was kept; always true for the root.
+  /// True if the kernel still reports the path under which the object was kept, or did so less than kTrust ago; always
+  /// true for the root.
   bool is_in_place(const KeptNode& node) const noexcept;
   /// The present attributes; nothing if the object is no longer at its path, or has lost its last name.
   std::optional<NodeStat> look(const KeptNode& node) const noexcept;
@@ -114,6 +123,9 @@ class KeptNodes {
   /// As keep(), but for a thread that must not block. Closing a file may block, so this function closes none. It does
   /// nothing if the number of open objects has reached the limit, or if the object is kept already.
   void keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path);
+  /// To be called when the name at the end of `path` has been removed, or has been given to another object. The object
+  /// that is kept under this path is checked before its next use.
+  void doubt(const std::string& path);
   /// Stops keeping an object that has been removed or moved.
   void drop(const NodeKey& key);
   void drop(const ObjectId& id);
@@ -141,9 +153,6 @@ class KeptNodes {
   const int root_;
   const ObjectId root_id_;
   const std::size_t capacity_;
-  // /proc/self/fd, below which a link is read in three quarters of the time; empty if it could not be opened. A child
-  // after fork() must not use this object, because this folder shows the descriptors of the parent.
-  const Fd descriptors_;
   mutable std::mutex mutex_;
   Order order_;  // most recently used first
   std::unordered_map<NodeKey, Order::iterator, NodeKeyHash> by_key_;

@@ -232,8 +232,8 @@ class PlaceStore::Database {
     if (const int failure = mdb_env_create(&environment_); failure != 0) return failure;
     mdb_env_set_mapsize(environment_, map_size_);
     const unsigned flags = MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS | (is_file_ ? 0 : MDB_NOSYNC);
-    if (const int failure = mdb_env_open(environment_, ProcPath(file_.get()).text, flags, 0600); failure != 0)
-      return failure;
+    const std::string path = "/proc/self/fd/" + std::to_string(file_.get());
+    if (const int failure = mdb_env_open(environment_, path.c_str(), flags, 0600); failure != 0) return failure;
     if (missing_end() > 0) return MDB_CORRUPTED;
     if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
       return failure;

@@ -113,9 +113,12 @@ class FileSystem {
   virtual ~FileSystem() = default;
 
   virtual bool blocking() const noexcept = 0;
-  /// Whether a change of names or attributes that need not be on the disk usually takes no longer than it takes to pass
-  /// the call to another thread, as on a local file system.
-  virtual bool changes_are_short() const noexcept { return false; }
+  /// Whether an operation on names or attributes that need not be on the disk usually takes no longer than it takes to
+  /// pass the call to another thread, as on a local file system.
+  virtual bool names_are_short() const noexcept { return false; }
+  /// Whether operations for `caller` leave the identity of the calling thread as it is, unless the thread has acted for
+  /// another caller.
+  virtual bool acts_as_server(const Caller& /*caller*/) const noexcept { return true; }
   virtual NodeKey root() const = 0;
   virtual Limits limits() const noexcept = 0;
   /// Changes whenever data of UNSTABLE writes may have been lost, and at each start.

@@ -56,7 +56,7 @@ class Daemon {
     explicit Loop(Polling polling) : runner(context, polling) {}
     boost::asio::io_context context{1};
     Runner runner;
-    std::unique_ptr<LoopThreads> threads;  // null if the loop serves a verbs device
+    std::unique_ptr<LoopThreads> threads;
     std::thread thread;
   };
   struct CountersReport;
@@ -77,7 +77,7 @@ class Daemon {
   observe::Report report_of(std::size_t loop) const;
   void gather(UniqueFunction<void(observe::Report)> handler);
   void end_metrics();
-  void share_loops();
+  void share_loops(bool on_verbs);
   void start_loops();
   void catch_signals();
   void await_signal();

@@ -16,23 +16,29 @@ namespace rpcrdma::nfsd {
 /// needs no wake-up of another thread, as a job of an IoPool does, and one that blocks delays the event loop for about
 /// 2 * kPatience.
 ///
-/// A job must use the objects of the event loop only as a job of an IoPool may use them. The event loop must not have a
-/// verbs device, because a job may change the credentials of its thread (see docs/architecture.md).
+/// A job must use the objects of the event loop only as a job of an IoPool may use them. If the event loop has a verbs
+/// device, no job may change the credentials of its thread (see docs/architecture.md).
 class LoopThreads {
  public:
   static constexpr std::chrono::milliseconds kPatience{1};
 
+  /// Called once on each of the threads, before anything else.
+  using Prepare = void (*)();
+
   /// `context`, `runner`, which runs it, and `pool` must outlive this object. At most `most` jobs wait for the thread
-  /// of the event loop; `most` must not be 0.
+  /// of the event loop; `most` must not be 0. If `fixed` is not null, jobs must not change the credentials of their
+  /// thread, and `fixed` ensures this.
   LoopThreads(boost::asio::io_context& context, Runner& runner, IoPool& pool, const HandleSecret& secret,
-              std::size_t most)
-      : context_(context), runner_(runner), pool_(pool), secret_(secret), most_(most), jobs_(most) {}
+              std::size_t most, Prepare fixed = nullptr)
+      : context_(context), runner_(runner), pool_(pool), secret_(secret), most_(most), fixed_(fixed), jobs_(most) {}
   LoopThreads(const LoopThreads&) = delete;
   LoopThreads& operator=(const LoopThreads&) = delete;
 
   /// As Runner::run(), on this thread and on another one, which has ended on return. Also waits for a job that is
   /// running, and runs the handlers that are then ready.
   void run();
+  /// Whether jobs may change the credentials of their thread.
+  bool any_identity() const noexcept { return fixed_ == nullptr; }
   /// To be called by a handler of the event loop. Runs `job` after the handler. Passes it to the pool instead if too
   /// many jobs wait, if the other thread still runs a job, or if a job has taken longer than kPatience. In the last
   /// case the pool gets the next jobs, too; their number doubles with each long job, and is halved by each short one.
@@ -53,6 +59,7 @@ class LoopThreads {
   IoPool& pool_;
   const HandleSecret secret_;
   const std::size_t most_;
+  const Prepare fixed_;
 
   // Used by the thread that runs the event loop.
   JobQueue jobs_;

@@ -27,8 +27,9 @@ struct PosixOptions {
 /// object gets the requested mode without the bits in the process's umask, which the server program sets to 0.
 ///
 /// Methods that may block change the identity of the calling thread. When they return, the thread may still have the
-/// gid and the groups of the caller and, after keep_identities(), also the uid. Do not call them on a thread that posts
-/// work requests to a verbs device.
+/// gid and the groups of the caller and, after keep_identities(), also the uid. A thread that posts work requests to a
+/// verbs device must not call them, except after keep_servers_identity() and for callers for whom
+/// FileSystem::acts_as_server() is true.
 ///
 /// Fails with a system error if `root` is not a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);
@@ -41,5 +42,8 @@ bool serves_as_callers();
 /// caller. If the thread's next such operation is for the same caller, it needs fewer system calls. Only for threads
 /// that run file system operations, and do nothing else that depends on their identity.
 void keep_identities() noexcept;
+/// From now on, the calling thread refuses to take another identity than that of the server: operations for other
+/// callers fail with Status::acces. For threads that post work requests to a verbs device.
+void keep_servers_identity() noexcept;
 
 }  // namespace rpcrdma::nfsd
