@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: event loops, each on LoopThreads and with a FabricWorker for every fabric in
-// use; a control loop for signals and housekeeping, which never blocks; I/O threads for files; with --metrics, a thread
-// for statistics; the main thread for other work that may block.
+// Operation: event loops, each on LoopThreads and with a FabricWorker for every fabric in use; a control loop for
+// signals and housekeeping, which never blocks; I/O threads for files; with --metrics, a thread for statistics. The
+// main thread does other work that may block.
 // Ownership: the Daemon owns everything; its last member is destroyed first.
 // Error handling: a failure ends start() with one line that gives the reason.
 #include "rpcrdma/nfsd/program/daemon.hpp"

@@ -87,6 +87,8 @@ class SystemCalls(Case):
 
     def assert_at_most(self, bound, calls):
         table = self.counted(calls)
+        # The server looks where an object is once in 20 ms, so that their number depends on the speed of the machine.
+        self.assertLessEqual(table.pop("readlinkat", 0), 2, table)
         self.assertGreaterEqual(table.get("sendmsg", 0), 0.9, f"about one reply each: {table}")
         self.assertLessEqual(sum(table.values()), bound + 0.9, table)
         return table

@@ -35,7 +35,7 @@ struct ThreadIdentity {
 };
 thread_local ThreadIdentity thread_identity;
 
-/// Whether the server has all capabilities over files. Set by can_act_as_others().
+/// Whether the server has all capabilities over files, except perhaps CAP_MKNOD. Set by can_act_as_others().
 std::atomic<bool> all_rights{false};
 
 using Capabilities = __user_cap_data_struct[_LINUX_CAPABILITY_U32S_3];
@@ -97,13 +97,15 @@ bool set_groups(const Identity& who) noexcept {
   return true;
 }
 
+/// The capabilities over files that do not depend on groups, and then CAP_MKNOD, which the sandbox may have dropped.
 constexpr int kOverFiles[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_MKNOD};
+constexpr std::ptrdiff_t kBesideMknod = std::ssize(kOverFiles) - 1;
 
-/// How many capabilities of kOverFiles the calling thread has.
-std::ptrdiff_t capabilities_over_files() noexcept {
+/// How many of the first `count` capabilities of kOverFiles the calling thread has; -1 if they are unknown.
+std::ptrdiff_t capabilities_over_files(std::ptrdiff_t count) noexcept {
   Capabilities now{};
   if (!get_capabilities(now)) return -1;
-  return std::ranges::count_if(kOverFiles, [&](int capability) {
+  return std::count_if(kOverFiles, kOverFiles + count, [&](int capability) {
     return (now[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
   });
 }
@@ -112,14 +114,14 @@ std::ptrdiff_t capabilities_over_files() noexcept {
 
 bool can_act_as_others() {
   if (::geteuid() != kServer) return false;
-  all_rights = capabilities_over_files() == std::ssize(kOverFiles);
+  all_rights = capabilities_over_files(kBesideMknod) == kBesideMknod;
   bool works = false;
   // Acts as another user on a new thread, so that the identity of this thread does not change.
   std::thread([&works] {
     Identity other;
     other.groups.push_back(Identity::kNobody);
     const ActingAs acting(&other);
-    works = static_cast<bool>(acting) && capabilities_over_files() == 0;
+    works = static_cast<bool>(acting) && capabilities_over_files(std::ssize(kOverFiles)) == 0;
   }).join();
   return works;
 }

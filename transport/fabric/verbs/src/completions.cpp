@@ -83,7 +83,10 @@ error_code VerbsQueuePair::expect_sends() {
   deferral_.expires_after(SendOptions::kLongestDeferral);
   deferral_.async_wait(self_.guard([](VerbsQueuePair& self, boost::system::error_code cancelled) {
     self.deferring_ = false;
-    if (!cancelled && !self.sends_.empty()) self.poll();
+    if (cancelled || !self.collects()) return;
+    // If a completion is still missing, its notification tells of it.
+    if (self.sends_.reporting() && self.sent_.arm().failed()) return self.end_later(FabricError::device_lost);
+    self.poll();
   }));
   return {};
 }

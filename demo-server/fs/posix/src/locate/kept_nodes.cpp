@@ -110,19 +110,20 @@ KeptNodePtr KeptNodes::find(const std::string& path) {
 bool KeptNodes::is_in_place(const KeptNode& node) const noexcept {
   if (node.id == root_id_) return true;
   const std::int64_t now = coarse_time();
-  if (now < node.in_place_until.load(std::memory_order_relaxed)) return true;
+  std::int64_t until = node.in_place_until.load(std::memory_order_acquire);
+  if (now < until) return true;
   const ProcPath link(node.fd.get());
   char path[PATH_MAX];
   const ssize_t length = ::readlinkat(link.folder, link.text, path, sizeof path);
   if (length < 0 || node.path != std::string_view(path, static_cast<std::size_t>(length))) return false;
-  node.in_place_until.store(now + std::chrono::nanoseconds(kTrust).count(), std::memory_order_relaxed);
+  // Does not replace the value that a doubt() has stored meanwhile.
+  node.in_place_until.compare_exchange_strong(until, now + std::chrono::nanoseconds(kTrust).count());
   return true;
 }
 
 void KeptNodes::doubt(const std::string& path) {
   const std::lock_guard lock(mutex_);
-  if (const auto at = by_path_.find(path); at != by_path_.end())
-    at->second->node->in_place_until.store(0, std::memory_order_relaxed);
+  if (const auto at = by_path_.find(path); at != by_path_.end()) at->second->node->in_place_until.store(-coarse_time());
 }
 
 std::optional<NodeStat> KeptNodes::look(const KeptNode& node) const noexcept {

@@ -56,7 +56,8 @@ struct KeptNode {
   ObjectId id;
   Fd fd;
   std::string path;  ///< the absolute path at which the object was found inside the export
-  /// Until this time (CLOCK_MONOTONIC_COARSE, in nanoseconds) the object counts as being at its path.
+  /// Until this time (CLOCK_MONOTONIC_COARSE, in nanoseconds) the object counts as being at its path;
+  /// negative after doubt().
   mutable std::atomic<std::int64_t> in_place_until{0};
   mutable KnownRights rights;
   mutable DirectorySync to_disk;
@@ -95,8 +96,8 @@ class KeptNodes {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The time for which the result of a check of the path is used again. It delays only that an object becomes stale
-  /// when a local program moves it out of the export: each call asks for the attributes, and for the names that it has.
+  /// The time for which the result of a check of the path is used again. For this time, an object that a local program
+  /// has moved out of the export may still be used, and names in a directory that was moved out may still be changed.
   static constexpr std::chrono::milliseconds kTrust{20};
 
   /// Keeps nothing if `capacity` is 0. `root` must outlive this object.

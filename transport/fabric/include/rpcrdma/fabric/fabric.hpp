@@ -168,6 +168,7 @@ struct SendOptions {
   /// first. The provider may then save the notification of this completion. Do not set it for a Send for whose
   /// completion other work waits.
   bool defer_completion = false;
+  /// The longest time after which the provider looks for a completion that may be reported late.
   static constexpr std::chrono::milliseconds kLongestDeferral{20};
 };
 

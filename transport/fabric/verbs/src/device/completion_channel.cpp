@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Each notification is acknowledged at once, and the owner of its queue polls. To be notified again, the
-// owner arms the queue, and polls once more, so that no completion between poll and arming is missed. Ownership. When a
-// handler destroys a queue, the kernel drops its unread notifications. Error handling. A channel that cannot be read
-// counts as empty.
+// owner arms the queue and polls once more, so that no completion between poll and arming is missed.
+// Ownership. When a handler destroys a queue, the kernel drops its unread notifications.
+// Error handling. A channel that cannot be read counts as empty.
 #include "device/completion_channel.hpp"
 
 #include <algorithm>

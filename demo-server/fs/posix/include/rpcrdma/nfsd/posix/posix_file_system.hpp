@@ -43,7 +43,7 @@ bool serves_as_callers();
 /// that run file system operations, and do nothing else that depends on their identity.
 void keep_identities() noexcept;
 /// From now on, the calling thread refuses to take another identity than that of the server: operations for other
-/// callers fail with Status::acces. For threads that post work requests to a verbs device.
+/// callers fail, most with Status::jukebox. For threads that post work requests to a verbs device.
 void keep_servers_identity() noexcept;
 
 }  // namespace rpcrdma::nfsd
