@@ -3,7 +3,7 @@
 // policy allows. Then arms the queues, and polls once more for completions that arrived before that. The completion
 // channel announces later completions. The dispatcher runs the callbacks after each poll.
 //
-// The completion queue of the send queue is armed only if somebody waits for a completion in it. Otherwise these
+// The completion queue of the send queue is armed only if a caller waits for one of its completions. Otherwise these
 // completions are collected with the next message, or after some time. A responder thus gets one notification for each
 // message instead of two.
 // Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
@@ -37,7 +37,7 @@ bool says_invalidated(const ibv_wc& completion) noexcept {
          ((completion.wc_flags & IBV_WC_IP_CSUM_OK) != 0 && completion.invalidated_rkey != 0);
 }
 
-int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
+int poll_receives(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
   // Clears invalidated_rkey, which says_invalidated() reads, because ibv_poll_cq() does not set it on every device.
   for (ibv_wc& completion : batch) completion.invalidated_rkey = 0;
   return ibv_poll_cq(queue, kBatch, batch.data());
@@ -73,8 +73,9 @@ void VerbsQueuePair::poll() {
   deliver();
 }
 
-/// Ensures that the completions of the outstanding operations will be collected, at once if somebody waits for one of
-/// them. To be called before a post or a poll, because a completion that has already arrived causes no notification.
+/// Ensures that the completions of the outstanding operations will be collected, and without delay if a caller waits
+/// for one of them. To be called before a post or a poll, because a completion that has already arrived causes no
+/// notification.
 error_code VerbsQueuePair::expect_sends() {
   if (!sends_.reporting() || sent_.armed()) return {};
   if (sends_.prompt() || state_ == State::draining) return sent_.arm();
@@ -141,8 +142,8 @@ void VerbsQueuePair::note_flush() {
 bool VerbsQueuePair::collect_some() {
   std::array<ibv_wc, kBatch> received;
   std::array<ibv_wc, kBatch> sent;
-  const int messages = poll_batch(received_.get(), received);
-  const int done = sends_.empty() ? 0 : poll_batch(sent_.get(), sent);
+  const int messages = poll_receives(received_.get(), received);
+  const int done = sends_.empty() ? 0 : ibv_poll_cq(sent_.get(), kBatch, sent.data());
   if (messages < 0 || done < 0) end_later(FabricError::device_lost);
   if (messages <= 0 && done <= 0) return false;
   peer_watch_.note_completion();

@@ -27,7 +27,7 @@ class NotifiedQueue {
   NotifiedQueue(const NotifiedQueue&) = delete;
   NotifiedQueue& operator=(const NotifiedQueue&) = delete;
 
-  /// Makes the queue, which then notifies nobody until arm(). Call it once.
+  /// Makes the queue. It sends no notifications before arm(). Call it once.
   error_code make(std::uint32_t entries);
   /// Makes the next completion notify the handler, once. Has no effect if the queue is armed. A completion that has
   /// arrived before this call may cause no notification: poll after it.
