@@ -17,8 +17,8 @@ namespace rpcrdma::nfsd {
 bool can_act_as_others();
 
 /// True if `who` is the identity of the server: root, with the server's gid. act_as(&who) then makes no system call on
-/// a thread that has acted as nobody else. Always false before can_act_as_others(), or if the process lacks a right
-/// over files that root usually has: the groups would then make a difference.
+/// a thread that has not acted as another user. Returns false if can_act_as_others() has not been called, or if the
+/// process lacks a right over files that root usually has, because the groups would then make a difference.
 bool is_server(const Identity& who) noexcept;
 
 /// Gives the calling thread the identity of the user `who`. From now on, the thread opens, makes and removes files with

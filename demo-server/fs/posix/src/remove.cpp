@@ -61,7 +61,6 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
       return ::unlinkat(directory.fd.get(), text.c_str(), flags);
     });
     prepare_to_remember();
-    if (error == 0) doubt(directory, name);
     if (error == 0 && victim) forget(directory, name, *victim);
     return status_of(error);
   });
@@ -79,7 +78,10 @@ void PosixFileSystem::forget(const Node& directory, std::string_view name, const
   const NodeStat& before = victim.stat;
   if (victim.fd) {
     const auto now = stat_fd(victim.fd.get());
-    if (now && now->attributes.links != 0) return locator_->unnamed(before, directory.stat, name);
+    if (now && now->attributes.links != 0) {
+      doubt(directory, name);
+      return locator_->unnamed(before, directory.stat, name);
+    }
   }
   const ObjectId id = id_of(before);
   descriptors_.drop(id);
@@ -117,7 +119,6 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
   prepare_to_remember();
   if (error != 0) return status_of(error);
   doubt(source, from);
-  doubt(target, to);
   // If both names refer to the same object, renameat() succeeds but changes nothing. There is then nothing to record.
   if (moved && replaced && same_object(moved->stat, replaced->stat)) return Status::ok;
   if (replaced) forget(target, to, *replaced);
