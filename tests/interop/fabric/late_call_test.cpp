@@ -26,7 +26,7 @@ extern "C" __attribute__((visibility("default"))) int rdma_connect(rdma_cm_id* i
   int state = 0;
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
   const int result = connect(id, parameters);
-  while (returns_late) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (result == 0 && returns_late) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   context_at_return = id->context;
   context_at_return.notify_all();
   ::pthread_setcancelstate(state, nullptr);
@@ -53,11 +53,12 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LateCallTest);
 TEST_P(LateCallTest, TheQueuePairIsDestroyedBeforeItReturns) {
   listen();
   context_at_return = &context_at_return;
+  client_.on_start = [this] { fabric::delete_later(client_.fabric().context(), std::move(client_.qp)); };
   {
     const Hold hold;
-    client_.on_start = [this] { fabric::delete_later(client_.fabric().context(), std::move(client_.qp)); };
     start(client_);
-    ASSERT_TRUE(until([&] { return client_.established() && !accepted_.empty(); }));
+    ASSERT_TRUE(until([&] { return client_.disconnected || (client_.established() && !accepted_.empty()); }));
+    ASSERT_FALSE(client_.disconnected) << client_.disconnected->message();
     // The id belongs to the thread now. Its events must not reach the queue pair any more.
     end_of(server());
   }

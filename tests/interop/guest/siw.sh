@@ -68,9 +68,14 @@ device_goes_at_work() {
 
 # fabric-siw runs all tests of this program.
 part_fabric() {
-  RPCRDMA_TEST_IWARP=1 RPCRDMA_TEST_VERBS_ADDRESS=$address \
-    "$bin/interop_fabric" --gtest_color=no --gtest_filter='*LateCallTest*' >/run/late.log 2>&1
-  expect 'rdma_connect() may return late' grep -qF '[  PASSED  ] 1 test.' /run/late.log
+  expect 'rdma_connect() may return late' fabric_test LateCallTest
+  expect 'ports of other sockets are not chosen' fabric_test PortsTest
+}
+# fabric_test CLASS: runs the test of a class that has one test. Shows its output if it fails.
+fabric_test() {
+  RPCRDMA_TEST_IWARP=1 RPCRDMA_TEST_VERBS_ADDRESS=$address RPCRDMA_TEST_LOG=1 \
+    "$bin/interop_fabric" --gtest_color=no --gtest_filter="*$1*" >/run/fabric.log 2>&1
+  grep -qF '[  PASSED  ] 1 test.' /run/fabric.log || { cat /run/fabric.log && return 1; }
 }
 
 # siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the

@@ -94,6 +94,7 @@ void VerbsQueuePair::finish(error_code why) {
   const bool waits = handshake_waits();
   advance(Event::end);
   ending_ = false;
+  port_ = {};
   timer_.cancel();
   deferral_.cancel();
   peer_watch_.stop();

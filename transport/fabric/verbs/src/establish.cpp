@@ -89,6 +89,7 @@ error_code VerbsQueuePair::connect_in_thread(const rdma_conn_param& wanted) {
 // pair has meanwhile left the state `connecting`, for example because of a CM event.
 void VerbsQueuePair::on_connect_returned(error_code failed) {
   connecting_.reset();
+  port_ = {};
   if (failed && advance(Event::connect_failed)) finish(failed);
 }
 

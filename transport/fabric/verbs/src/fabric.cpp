@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "device/local_port.hpp"
 #include "error.hpp"
 #include "listener.hpp"
 #include "queue_pair.hpp"
@@ -60,16 +61,18 @@ Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& p
   rdma_cm_id* raw = nullptr;
   if (rdma_create_id(core_->events->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
   CmId id(raw);
-  Endpoint local = core_->device->address();
-  if (rdma_bind_addr(raw, local.data()) != 0) return Core::refused(last_error());
+  auto port = bind_to_port(*raw, core_->device->address(), core_->device->limits());
+  if (!port) return Core::refused(port.error());
   if (raw->verbs != core_->device->context()) {
     core_->lose(AsyncEvents::Loss::fault);  // the address now belongs to another device
     return FabricError::device_lost;
   }
   ConnectionInfo towards;
   towards.peer = peer;
-  return VerbsQueuePair::make(core_, std::move(id), VerbsQueuePair::Role::connector, towards, std::move(options),
-                              events);
+  auto made =
+      VerbsQueuePair::make(core_, std::move(id), VerbsQueuePair::Role::connector, towards, std::move(options), events);
+  if (made) static_cast<VerbsQueuePair&>(**made).keep_port(std::move(*port));
+  return made;
 }
 
 void VerbsFabric::start(QueuePair& queue_pair) { static_cast<VerbsQueuePair&>(queue_pair).start(); }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "device/local_port.hpp"
 #include "error.hpp"
 
 namespace rpcrdma::fabric::verbs {
@@ -63,7 +64,8 @@ error_code VerbsListener::listen(Endpoint local) {
     int only = 1;
     rdma_set_option(raw, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, sizeof(only));
   }
-  if (rdma_bind_addr(raw, local.data()) != 0) return last_error();
+  const auto port = bind_to_port(*raw, std::move(local), core_->device->limits());
+  if (!port) return port.error();
   // rdma_listen() fails with EINVAL if the id is in the wrong state. For an id that has just been bound, this means
   // that its device is being removed.
   if (rdma_listen(raw, kBacklog) != 0) return errno == EINVAL ? system_error(ENODEV) : last_error();

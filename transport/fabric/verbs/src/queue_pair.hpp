@@ -7,6 +7,7 @@
 #include "peer_watch.hpp"
 #include "queue_pair_state.hpp"
 #include "receive_side.hpp"
+#include "rpcrdma/base/fd.hpp"
 #include "rpcrdma/base/linger.hpp"
 #include "rpcrdma/fabric/completion_dispatcher.hpp"
 #include "send_side.hpp"
@@ -34,6 +35,8 @@ class VerbsQueuePair final : public QueuePair,
                  QueuePairOptions options, QueuePairEvents& events);
   ~VerbsQueuePair() override;
 
+  /// Keeps the result of bind_to_port() until rdma_connect() has returned, or until the connection has ended.
+  void keep_port(Fd port) noexcept { port_ = std::move(port); }
   void start();
 
   error_code post_receive(BufferRef buffer, WorkContext* context) override;
@@ -126,6 +129,7 @@ class VerbsQueuePair final : public QueuePair,
   ConnectionInfo info_;
   Log log_;  // about this connection
 
+  Fd port_;  // reserves the local port
   CmId id_;
   std::unique_ptr<BlockingCall> connecting_;  // rdma_connect, until it has returned
   NotifiedQueue received_;                    // completions of receives
