@@ -15,7 +15,7 @@ find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 
 # Asio is compiled once, in the base library. Users of the library need the same definitions (rpcrdma/base/build.hpp).
-set(RPCRDMA_ASIO_CACHE_SIZE 16)
+set(RPCRDMA_ASIO_CACHE_SIZE 4)
 set(RPCRDMA_ASIO_DEFINITIONS BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
     BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=${RPCRDMA_ASIO_CACHE_SIZE})
 add_library(rpcrdma_asio INTERFACE)

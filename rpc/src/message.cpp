@@ -11,18 +11,24 @@ constexpr std::uint32_t kDeniedReply = 1;
 constexpr std::uint32_t kRpcMismatch = 0;
 constexpr std::uint32_t kAuthError = 1;
 
-void encode_empty_auth(xdr::Encoder& out) noexcept {
+/// The size of the longest header: a call with the longest credential and an empty verifier.
+constexpr std::size_t kMaxHeader = 6 * 4 + 8 + kMaxAuthBody + 8;
+static_assert(20 + pad4(kMaxMachineName) + 4 * kMaxGids <= kMaxAuthBody);
+
+void encode_empty_auth(Writer& out) noexcept {
   out.u32(static_cast<std::uint32_t>(AuthFlavor::none));
   out.u32(0);
 }
 
-void encode_auth_sys(xdr::Encoder& out, const Credential& credential) noexcept {
+void encode_auth_sys(Writer& out, const Credential& credential) noexcept {
   const auto machine = static_cast<std::uint32_t>(credential.machine().size());
   const auto gids = static_cast<std::uint32_t>(credential.gids().size());
   out.u32(static_cast<std::uint32_t>(AuthFlavor::sys));
   out.u32(20 + pad4(machine) + 4 * gids);
   out.u32(credential.stamp);
-  out.counted(std::as_bytes(std::span(credential.machine())));
+  out.u32(machine);
+  out.octets(std::as_bytes(std::span(credential.machine())));
+  out.zeros(pad4(machine) - machine);
   out.u32(credential.uid);
   out.u32(credential.gid);
   out.u32(gids);
@@ -66,6 +72,12 @@ bool skip_auth(xdr::Decoder& in) noexcept {
   return in.ok();
 }
 
+/// Whether the reply states the lowest and the highest version that the server supports (RFC 5531 section 9).
+bool has_versions(const ReplyHeader& header) noexcept {
+  return header.kind == ReplyHeader::Kind::rpc_mismatch ||
+         (header.kind == ReplyHeader::Kind::accepted && header.accept == AcceptStat::program_mismatch);
+}
+
 error_code outcome(AuthStat stat) noexcept {
   switch (stat) {
     case AuthStat::bad_credential: return RpcError::auth_bad_credential;
@@ -94,7 +106,9 @@ bool decode_denied(xdr::Decoder& in, ReplyHeader& header) noexcept {
 
 }  // namespace
 
-void encode(xdr::Encoder& out, const CallHeader& header) noexcept {
+void encode(xdr::Encoder& to, const CallHeader& header) noexcept {
+  std::array<std::byte, kMaxHeader> octets;
+  Writer out(octets);
   out.u32(header.xid);
   out.u32(static_cast<std::uint32_t>(MessageType::call));
   out.u32(header.rpc_version);
@@ -107,6 +121,7 @@ void encode(xdr::Encoder& out, const CallHeader& header) noexcept {
     encode_empty_auth(out);
   }
   encode_empty_auth(out);
+  to.out().octets(out.written());
 }
 
 CallCheck decode(xdr::Decoder& in, CallHeader& header) noexcept {
@@ -124,7 +139,9 @@ CallCheck decode(xdr::Decoder& in, CallHeader& header) noexcept {
   return skip_auth(in) ? CallCheck::ok : CallCheck::bad_verifier;
 }
 
-void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept {
+void encode(xdr::Encoder& to, const ReplyHeader& header) noexcept {
+  std::array<std::byte, kMaxHeader> octets;
+  Writer out(octets);
   out.u32(header.xid);
   out.u32(static_cast<std::uint32_t>(MessageType::reply));
   switch (header.kind) {
@@ -132,7 +149,6 @@ void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept {
       out.u32(kAcceptedReply);
       encode_empty_auth(out);
       out.u32(static_cast<std::uint32_t>(header.accept));
-      if (header.accept != AcceptStat::program_mismatch) return;
       break;
     case ReplyHeader::Kind::rpc_mismatch:
       out.u32(kDeniedReply);
@@ -141,10 +157,14 @@ void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept {
     case ReplyHeader::Kind::auth_error:
       out.u32(kDeniedReply);
       out.u32(kAuthError);
-      return out.u32(static_cast<std::uint32_t>(header.auth));
+      out.u32(static_cast<std::uint32_t>(header.auth));
+      break;
   }
-  out.u32(header.low);
-  out.u32(header.high);
+  if (has_versions(header)) {
+    out.u32(header.low);
+    out.u32(header.high);
+  }
+  to.out().octets(out.written());
 }
 
 bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept {

@@ -59,36 +59,12 @@ void Decoder::fail(DecodeFailure why) noexcept {
   if (failure_ != DecodeFailure::none) return;
   failure_ = why;
   remaining_ = 0;
+  end_run();
 }
 
 /// The current piece, which may be used up or begin after a reduced item; null if there is none.
 const PayloadPiece* Decoder::piece() const noexcept {
   return piece_ < message_->pieces.size() ? &message_->pieces[piece_] : nullptr;
-}
-
-/// Skips the next `count` bytes and returns their address. Returns null and skips nothing if the current piece does not
-/// contain them.
-const std::byte* Decoder::in_piece(std::uint32_t count) noexcept {
-  const PayloadPiece* const current = piece();
-  if (!ok() || count > remaining_ || current == nullptr) return nullptr;
-  if (count > current->octets.size - offset_ || current->position + offset_ != position_) return nullptr;
-  const std::byte* const at = current->octets.data + offset_;
-  offset_ += count;
-  position_ += count;
-  remaining_ -= count;
-  return at;
-}
-
-std::uint32_t Decoder::u32() noexcept {
-  if (const std::byte* const at = in_piece(4)) return Reader(Octets(at, 4)).u32();
-  std::byte octets[4];
-  return take(octets, sizeof octets) ? Reader(octets).u32() : 0;
-}
-
-std::uint64_t Decoder::u64() noexcept {
-  if (const std::byte* const at = in_piece(8)) return Reader(Octets(at, 8)).u64();
-  std::byte octets[8];
-  return take(octets, sizeof octets) ? Reader(octets).u64() : 0;
 }
 
 bool Decoder::copy(MutableOctets to) noexcept {
@@ -109,28 +85,38 @@ bool Decoder::take_long(MutableOctets to) noexcept {
   take(to.data(), first);
   if (rest != 0 && !source_->arrived()) fail();
   if (!ok()) return false;
+  end_run();
   position_ += rest;
   remaining_ -= rest;
   return true;
 }
 
 std::int32_t* Decoder::in_place(std::uint32_t count) noexcept {
-  if (!ok() || count == 0 || count % 4 != 0 || count > remaining_ || !next_piece()) return nullptr;
-  const BufferRef& octets = piece()->octets;
-  std::byte* const at = octets.data + offset_;
-  if (count > octets.size - offset_ || reinterpret_cast<std::uintptr_t>(at) % 4 != 0) return nullptr;
-  return take(nullptr, count) ? reinterpret_cast<std::int32_t*>(at) : nullptr;
+  if (!ok() || count == 0 || count % 4 != 0 || !next_run()) return nullptr;
+  if (count > run_ || reinterpret_cast<std::uintptr_t>(at_) % 4 != 0) return nullptr;
+  return reinterpret_cast<std::int32_t*>(advance(count));
 }
 
-void Decoder::skip(std::uint32_t count) noexcept { take(nullptr, count); }
+/// To be called before the read position or the current piece changes other than by advance().
+void Decoder::end_run() noexcept {
+  run_end_ = offset();
+  run_ = 0;
+}
 
-/// Skips pieces that have been read completely. Returns true if the next byte of the message is in the current piece.
-/// Returns false if a reduced item comes next, which only bulk() can decode, or if no piece is left.
-bool Decoder::next_piece() noexcept {
+/// Skips pieces that have been read completely. Returns true if the next byte of the message is in the current piece;
+/// run_ is then not 0. Returns false if a reduced item comes next, which only bulk() can decode, or if nothing is left.
+bool Decoder::next_run() noexcept {
+  if (run_ != 0) return true;
   while (const PayloadPiece* current = piece()) {
-    if (offset_ < current->octets.size) return current->position + offset_ == position_;
+    if (const std::uint32_t from = run_end_; from < current->octets.size) {
+      if (current->position + from != position_) return false;
+      at_ = current->octets.data + from;
+      run_ = std::min(current->octets.size - from, remaining_);
+      run_end_ = from + run_;
+      return run_ != 0;
+    }
     ++piece_;
-    offset_ = 0;
+    run_end_ = 0;
   }
   return false;
 }
@@ -138,20 +124,17 @@ bool Decoder::next_piece() noexcept {
 bool Decoder::take(std::byte* to, std::uint32_t count) noexcept {
   if (count > remaining_) fail();
   while (ok() && count != 0) {
-    if (!next_piece()) {
+    if (!next_run()) {
       if (piece() == nullptr && source_ != nullptr && source_->more()) continue;
       fail(piece() != nullptr ? DecodeFailure::bad_item : DecodeFailure::malformed);
       break;
     }
-    const BufferRef& octets = piece()->octets;
-    const std::uint32_t step = std::min(count, octets.size - offset_);
+    const std::uint32_t step = std::min(count, run_);
+    const std::byte* const from = advance(step);
     if (to != nullptr) {
-      std::memcpy(to, octets.data + offset_, step);
+      std::memcpy(to, from, step);
       to += step;
     }
-    offset_ += step;
-    position_ += step;
-    remaining_ -= step;
     count -= step;
   }
   return ok();
@@ -164,6 +147,7 @@ bool Decoder::keep() noexcept {
   if (keeper_ == nullptr || kept_) return true;
   const Payload* copy = keeper_->keep(*message_);
   if (copy == nullptr) return false;
+  end_run();
   message_ = copy;
   kept_ = true;
   return true;
@@ -179,9 +163,9 @@ bool Decoder::view(std::uint32_t count, const std::byte*& at, bool& owned) noexc
     fail();
     return false;
   }
-  if (next_piece() && piece()->octets.size - offset_ >= count) {
-    at = piece()->octets.data + offset_;
-    return take(nullptr, count);
+  if (next_run() && run_ >= count) {
+    at = advance(count);
+    return true;
   }
   auto* copy = static_cast<std::byte*>(std::malloc(count));
   if (copy == nullptr || !take(copy, count)) {
@@ -201,10 +185,11 @@ bool Decoder::set_position(std::uint32_t to) noexcept {
     const PayloadPiece& one = message_->pieces[i];
     if (to >= one.position) {
       if (to - one.position > one.octets.size) return false;
+      end_run();
       piece_ = i;
-      offset_ = to - one.position;
+      run_end_ = to - one.position;
       position_ = to;
-      remaining_ = source_ != nullptr ? message_->length - to : after + one.octets.size - offset_;
+      remaining_ = source_ != nullptr ? message_->length - to : after + one.octets.size - run_end_;
       item_ = 0;
       while (item_ < message_->items.size() && message_->items[item_].position < to) ++item_;
       return true;

@@ -49,15 +49,16 @@ bool Decoder::bulk(bulk_data& out) noexcept {
 /// length of the item with its pad, which the caller has checked. Returns false if the next bytes of the stream do not
 /// have the position at which the item ends.
 bool Decoder::jump(std::uint32_t padded_length) noexcept {
+  end_run();
   const PayloadPiece* current = piece();
-  if (current != nullptr && offset_ == current->octets.size) {
+  if (current != nullptr && run_end_ == current->octets.size) {
     ++piece_;
-    offset_ = 0;
+    run_end_ = 0;
     current = piece();
   }
   if (padded_length > UINT32_MAX - position_) return false;
   position_ += padded_length;
-  return current == nullptr || current->position + offset_ == position_;
+  return current == nullptr || current->position + run_end_ == position_;
 }
 
 bool Decoder::reduced_argument(bulk_data& out) noexcept {

@@ -57,7 +57,7 @@ run_gcc() {
   cp -r "$tests/../transport/wire" "$tests/../transport/base" . && cp -r "$bin/../transport/base/include" base || return
   cat >Makefile <<'END'
 CXXFLAGS = -std=c++20 -O0 -Iwire/include -Ibase/include -Iwire/src -DBOOST_ASIO_SEPARATE_COMPILATION \
-  -DBOOST_ASIO_NO_DEPRECATED -DBOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=16
+  -DBOOST_ASIO_NO_DEPRECATED -DBOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=4
 OBJECTS = $(patsubst %.cpp,%.o,$(wildcard wire/src/*.cpp)) base/src/error.o
 program: main.o libwire.a
 	g++ -o $@ $^

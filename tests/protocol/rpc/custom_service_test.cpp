@@ -18,6 +18,16 @@ TEST(CustomService, Null) {
   }(bed));
 }
 
+// What a handler throws leaves the event loop, as with Asio's own operations. The connection remains usable.
+TEST(CustomService, AHandlerMayThrow) {
+  Bed bed;
+  bed.client->async_call<Nothing>({}, [](error_code, const auto&) { throw std::domain_error("thrown"); });
+  EXPECT_THROW(bed.wait([] { return false; }), std::domain_error);
+  bool called = false;
+  bed.client->async_call<Nothing>({}, [&](error_code status, const auto&) { return called = !status; });
+  EXPECT_TRUE(bed.wait([&] { return called; }));
+}
+
 std::vector<std::string> pushes(Bed& bed) {
   std::vector<std::string> found;
   for (const std::string& line : bed.network.take_trace_text())

@@ -97,6 +97,22 @@ TEST(DecoderTest, CrossesPieces) {
   }
 }
 
+// The second piece follows a reduced item of 8 bytes. Words cannot be read from the bytes of the item.
+TEST(DecoderTest, AWordThatIsCutShortIsZero) {
+  const Bytes wire(20, std::byte{0x5a});
+  for (const std::uint32_t cut : {5u, 6u, 7u, 8u}) {
+    InMessage message;
+    message.piece(Octets(wire).first(cut), 0).piece(Octets(wire).subspan(cut), cut + 8).item(cut, 8);
+    Decoder in(message.payload());
+    EXPECT_EQ(in.u32(), 0x5a5a5a5au);
+    EXPECT_EQ(in.u32(), cut == 8 ? 0x5a5a5a5au : 0u) << cut;
+    EXPECT_EQ(in.u64(), 0u);
+    EXPECT_EQ(in.failure(), DecodeFailure::bad_item);
+    EXPECT_EQ(in.remaining(), 0u);
+    EXPECT_EQ(in.u32(), 0u);
+  }
+}
+
 TEST(DecoderTest, PaddingIsLeftOutOfSharedMemory) {
   for (u_int size = 1; size <= 8; ++size) {
     const Bytes wire(pad4(size) + 4, std::byte{0x5a});

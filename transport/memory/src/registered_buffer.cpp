@@ -7,12 +7,6 @@
 
 namespace rpcrdma::memory {
 
-RegisteredBuffer::RegisteredBuffer(RegisteredBuffer&& other) noexcept
-    : pool_(std::exchange(other.pool_, nullptr)),
-      slab_(std::exchange(other.slab_, nullptr)),
-      own_(std::move(other.own_)),
-      ref_(std::exchange(other.ref_, {})) {}
-
 RegisteredBuffer& RegisteredBuffer::operator=(RegisteredBuffer&& other) noexcept {
   if (this != &other) {
     reset();
@@ -24,8 +18,6 @@ RegisteredBuffer& RegisteredBuffer::operator=(RegisteredBuffer&& other) noexcept
   return *this;
 }
 
-RegisteredBuffer::~RegisteredBuffer() { reset(); }
-
 BufferRef RegisteredBuffer::ref() const noexcept {
   BufferRef now = ref_;  // the key is replaced below: it has changed if a lost device was opened again
   if (own_)
@@ -35,7 +27,7 @@ BufferRef RegisteredBuffer::ref() const noexcept {
   return now;
 }
 
-void RegisteredBuffer::reset() noexcept {
+void RegisteredBuffer::release() noexcept {
   if (pool_ != nullptr) pool_->give_back(*this);
   pool_ = nullptr;
   slab_ = nullptr;

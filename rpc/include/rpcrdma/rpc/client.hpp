@@ -138,16 +138,25 @@ class RPCRDMA_EXPORT Client {
     return in.failure() == xdr::DecodeFailure::malformed ? RpcError::bad_reply : RpcError::bad_reduction;
   }
 
-  /// Runs `function` on `executor`, which tracks outstanding work, as dispatch() does. An any_io_executor, as
-  /// coroutines have, would allocate memory for the function; the executor of an io_context that it holds does not.
-  template <class Executor, class Function>
-  static void run_on(const Executor& executor, Function function) {
-    if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>) {
-      using Held = std::decay_t<decltype(boost::asio::prefer(std::declval<ClientCore::Executor>(),
-                                                             boost::asio::execution::outstanding_work.tracked))>;
-      if (const auto* held = executor.template target<Held>()) return boost::asio::dispatch(*held, std::move(function));
-    }
-    boost::asio::dispatch(executor, std::move(function));
+  using TrackedExecutor = std::decay_t<decltype(boost::asio::prefer(std::declval<ClientCore::Executor>(),
+                                                                    boost::asio::execution::outstanding_work.tracked))>;
+
+  /// The executor of an io_context that `executor` is or, as with coroutines, holds; null if it is of another kind.
+  /// dispatch() to an any_io_executor allocates memory for the function, and dispatch() to the executor that it holds
+  /// does not.
+  template <class Executor>
+  static const TrackedExecutor* of_context(const Executor& executor) noexcept {
+    if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>)
+      return executor.template target<TrackedExecutor>();
+    else if constexpr (std::is_same_v<Executor, TrackedExecutor>)
+      return &executor;
+    else
+      return nullptr;
+  }
+  /// Whether dispatch() to `executor` runs a function before it returns.
+  static bool runs_at_once(const TrackedExecutor& executor) noexcept {
+    constexpr boost::asio::execution::blocking_t blocking;
+    return executor.running_in_this_thread() && boost::asio::query(executor, blocking) == blocking.possibly;
   }
 
   template <Procedure P, class Handler>
@@ -173,9 +182,15 @@ class RPCRDMA_EXPORT Client {
                  Decoded<typename P::Result> reply;
                  if (!status) status = decode_kept<P>(*in, reply);
                  if (!status) call->count_status(status_of(*reply));
-                 run_on(work, [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
+                 const TrackedExecutor* const executor = of_context(work);
+                 // Dispatch moves the function several times. Without the result in it, that is fast.
+                 if (executor != nullptr && runs_at_once(*executor))
+                   return asio::dispatch(*executor, [&] { std::move(handler)(status, std::move(reply)); });
+                 auto deliver = [handler = std::move(handler), status, reply = std::move(reply)]() mutable {
                    std::move(handler)(status, std::move(reply));
-                 });
+                 };
+                 if (executor != nullptr) return asio::dispatch(*executor, std::move(deliver));
+                 asio::dispatch(work, std::move(deliver));
                });
   }
   template <Procedure P>

@@ -79,7 +79,8 @@ class Decoded {
 
  private:
   void take(Decoded& other) noexcept {
-    value_ = std::exchange(other.value_, T{});
+    value_ = other.value_;
+    other.value_ = T{};
     routine_ = std::exchange(other.routine_, nullptr);
     message_ = std::move(other.message_);
   }

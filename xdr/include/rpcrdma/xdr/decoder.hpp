@@ -4,8 +4,11 @@
 #include <rpc/rpc.h>
 
 #include <boost/container/static_vector.hpp>
+#include <boost/endian/conversion.hpp>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <utility>
 
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/base/export.hpp"
@@ -94,11 +97,16 @@ class RPCRDMA_EXPORT Decoder {
   /// that a count word claims.
   std::uint32_t remaining() const noexcept { return remaining_; }
 
-  std::uint32_t u32() noexcept;
-  std::uint64_t u64() noexcept;
+  std::uint32_t u32() noexcept { return integer<std::uint32_t>(); }
+  std::uint64_t u64() noexcept { return integer<std::uint64_t>(); }
   /// Copies the next bytes of the message until `to` is full. If too few bytes are left, fails and returns false.
   bool copy(MutableOctets to) noexcept;
-  void skip(std::uint32_t count) noexcept;
+  void skip(std::uint32_t count) noexcept {
+    if (count <= run_)
+      advance(count);
+    else
+      take(nullptr, count);
+  }
   /// Continues at position `to` of the unreduced stream. Returns false if the message ends before `to`, or if `to` is
   /// within a reduced item.
   bool set_position(std::uint32_t to) noexcept;
@@ -128,9 +136,29 @@ class RPCRDMA_EXPORT Decoder {
   bool finish() noexcept;
 
  private:
+  template <class T>
+  T integer() noexcept {
+    std::byte octets[sizeof(T)];
+    const std::byte* from = octets;
+    if (run_ >= sizeof(T))
+      from = advance(sizeof(T));
+    else if (!take(octets, sizeof octets))
+      return 0;
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return boost::endian::big_to_native(value);
+  }
+  /// Skips the next `count` bytes, at most run_, and returns their address.
+  std::byte* advance(std::uint32_t count) noexcept {
+    run_ -= count;
+    position_ += count;
+    remaining_ -= count;
+    return std::exchange(at_, at_ + count);
+  }
   const PayloadPiece* piece() const noexcept;
-  bool next_piece() noexcept;
-  const std::byte* in_piece(std::uint32_t count) noexcept;
+  std::uint32_t offset() const noexcept { return run_end_ - run_; }
+  void end_run() noexcept;
+  bool next_run() noexcept;
   bool take(std::byte* to, std::uint32_t count) noexcept;
   bool take_long(MutableOctets to) noexcept;
   bool view(std::uint32_t count, const std::byte*& at, bool& owned) noexcept;
@@ -148,8 +176,10 @@ class RPCRDMA_EXPORT Decoder {
   MessageKeeper* keeper_;
   Source* source_ = nullptr;
   std::span<const std::span<const BufferRef>> destinations_;
+  std::byte* at_ = nullptr;      // the next byte, unless run_ is 0
+  std::uint32_t run_ = 0;        // the number of bytes at at_ that come next in the stream
+  std::uint32_t run_end_ = 0;    // the offset in the current piece at which these bytes end
   std::size_t piece_ = 0;        // current piece
-  std::uint32_t offset_ = 0;     // offset in the current piece
   std::uint32_t position_ = 0;   // position in the unreduced stream
   std::uint32_t remaining_ = 0;  // bytes left in all pieces
   std::size_t item_ = 0;         // index in message_->items: earlier items have been decoded or skipped

@@ -76,7 +76,8 @@ std::string path_below(const KeptNode& directory, std::string_view name) {
   path.reserve(directory.path.size() + 1 + name.size());
   path = directory.path;
   if (!path.ends_with('/')) path += '/';
-  return path += name;
+  path += name;
+  return path;
 }
 
 KeptNodes::KeptNodes(int root, const NodeStat& stat, std::size_t capacity)

@@ -2,6 +2,7 @@
 #pragma once
 // Bounded cursors over bytes in network order. Failure is sticky: after the first read or write past the end, ok() is
 // false, further reads yield zero, and further writes do nothing. Check ok() once, at the end.
+#include <boost/endian/conversion.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,10 +28,10 @@ class Reader {
     left_ = 0;
   }
 
-  std::uint8_t u8() noexcept { return static_cast<std::uint8_t>(integer<1>()); }
-  std::uint16_t u16() noexcept { return static_cast<std::uint16_t>(integer<2>()); }
-  std::uint32_t u32() noexcept { return static_cast<std::uint32_t>(integer<4>()); }
-  std::uint64_t u64() noexcept { return integer<8>(); }
+  std::uint8_t u8() noexcept { return integer<std::uint8_t>(); }
+  std::uint16_t u16() noexcept { return integer<std::uint16_t>(); }
+  std::uint32_t u32() noexcept { return integer<std::uint32_t>(); }
+  std::uint64_t u64() noexcept { return integer<std::uint64_t>(); }
 
   /// The next `count` bytes, in place. If fewer remain, fails and returns an empty span.
   Octets octets(std::size_t count) noexcept {
@@ -49,13 +50,11 @@ class Reader {
     left_ -= count;
     return true;
   }
-  template <std::size_t N>
-  std::uint64_t integer() noexcept {
-    if (!take(N)) return 0;
-    const std::byte* at = next_ - N;
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < N; ++i) value = value << 8 | static_cast<std::uint8_t>(at[i]);
-    return value;
+  template <class T>
+  T integer() noexcept {
+    T value = 0;
+    if (take(sizeof(T))) std::memcpy(&value, next_ - sizeof(T), sizeof(T));
+    return boost::endian::big_to_native(value);
   }
 
   const std::byte* next_;
@@ -73,10 +72,10 @@ class Writer {
   std::size_t remaining() const noexcept { return left_; }
   Octets written() const noexcept { return {begin_, size()}; }
 
-  void u8(std::uint8_t value) noexcept { integer<1>(value); }
-  void u16(std::uint16_t value) noexcept { integer<2>(value); }
-  void u32(std::uint32_t value) noexcept { integer<4>(value); }
-  void u64(std::uint64_t value) noexcept { integer<8>(value); }
+  void u8(std::uint8_t value) noexcept { integer(value); }
+  void u16(std::uint16_t value) noexcept { integer(value); }
+  void u32(std::uint32_t value) noexcept { integer(value); }
+  void u64(std::uint64_t value) noexcept { integer(value); }
   void octets(Octets value) noexcept {
     if (std::byte* at = take(value.size()); at != nullptr && !value.empty())
       std::memcpy(at, value.data(), value.size());
@@ -87,7 +86,7 @@ class Writer {
 
  private:
   std::byte* take(std::size_t count) noexcept {
-    if (!ok_ || count > left_) {
+    if (count > left_) {
       ok_ = false;
       left_ = 0;
       return nullptr;
@@ -97,11 +96,10 @@ class Writer {
     left_ -= count;
     return at;
   }
-  template <std::size_t N>
-  void integer(std::uint64_t value) noexcept {
-    std::byte* at = take(N);
-    if (at == nullptr) return;
-    for (std::size_t i = N; i-- > 0; value >>= 8) at[i] = static_cast<std::byte>(value & 0xff);
+  template <class T>
+  void integer(T value) noexcept {
+    boost::endian::native_to_big_inplace(value);
+    if (std::byte* at = take(sizeof(T))) std::memcpy(at, &value, sizeof(T));
   }
 
   std::byte* begin_;

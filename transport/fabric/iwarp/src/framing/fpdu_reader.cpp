@@ -14,8 +14,8 @@ constexpr std::size_t kScratch = 65536;
 /// After this many small frames in a row, the reader no longer expects a large frame. Between two large frames, a peer
 /// usually sends no more small frames than calls are in progress: at most 32 with the default credits.
 constexpr std::size_t kGuarded = 32;
-/// While a large frame is expected, a read takes at most this many bytes of the next frame: the length field and the
-/// shortest DDP header, that of a tagged segment.
+/// Every frame has at least this many bytes: the length field and the shortest DDP header, that of a tagged segment.
+/// While a large frame is expected, a read takes at most this many bytes of the next frame.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
 
 }  // namespace
@@ -106,12 +106,11 @@ std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
 }
 
 void FpduReader::take_header(Octets& octets) noexcept {
-  octets = octets.subspan(collect(octets, kFpduLengthSize));
+  octets = octets.subspan(collect(octets, kFirst));
   if (collected_ < kFpduLengthSize) return;
   ulpdu_length_ = Reader(header_).u16();
   // A ULPDU that is shorter than the shortest header, the tagged header, is no DDP segment.
   if (ulpdu_length_ < kTaggedHeaderSize) return fail(terminate::kMarkers);
-  octets = octets.subspan(collect(octets, kFpduLengthSize + 1));
   if (collected_ <= kFpduLengthSize) return;
   const std::size_t size = is_tagged(header_[kFpduLengthSize]) ? kTaggedHeaderSize : kUntaggedHeaderSize;
   if (ulpdu_length_ < size) return fail(terminate::kMarkers);

@@ -7,6 +7,7 @@
 // Pool and return buffers to it. Any thread may access the bytes of a lent buffer.
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "rpcrdma/base/buffer_ref.hpp"
@@ -22,9 +23,13 @@ struct Slab;
 class RPCRDMA_EXPORT RegisteredBuffer {
  public:
   RegisteredBuffer() noexcept = default;
-  RegisteredBuffer(RegisteredBuffer&& other) noexcept;
+  RegisteredBuffer(RegisteredBuffer&& other) noexcept
+      : pool_(std::exchange(other.pool_, nullptr)),
+        slab_(std::exchange(other.slab_, nullptr)),
+        own_(std::move(other.own_)),
+        ref_(std::exchange(other.ref_, {})) {}
   RegisteredBuffer& operator=(RegisteredBuffer&& other) noexcept;
-  ~RegisteredBuffer();
+  ~RegisteredBuffer() { reset(); }
 
   /// False if empty.
   explicit operator bool() const noexcept { return ref_.data != nullptr; }
@@ -36,9 +41,13 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   /// The bytes of ref().
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
   /// Returns the memory to its pool, or deregisters it if adopt() made this object.
-  void reset() noexcept;
+  void reset() noexcept {
+    if (ref_.data != nullptr) release();
+  }
 
  private:
+  void release() noexcept;
+
   friend class Pool;
   friend Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
   Pool* pool_ = nullptr;
