@@ -82,7 +82,6 @@ std::size_t Runner::spin(Poll look, Clock::duration& left, unsigned& vain_looks)
     }
     ++vain_looks;
   }
-  if (context_.stopped()) return 0;
   const Clock::time_point start = Clock::now();
   const Clock::duration window = std::min<Clock::duration>(policy_.window(start), left);
   if (window <= Clock::duration::zero()) {
