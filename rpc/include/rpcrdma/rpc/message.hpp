@@ -53,6 +53,7 @@ enum class CallCheck : std::uint8_t {
   bad_verifier,    ///< too long or truncated
 };
 
+/// Appends `header` to the message of `out`, which must not be replacing bytes (xdr::Encoder::set_position()).
 RPCRDMA_EXPORT void encode(xdr::Encoder& out, const CallHeader& header) noexcept;
 RPCRDMA_EXPORT CallCheck decode(xdr::Decoder& in, CallHeader& header) noexcept;
 
@@ -67,7 +68,7 @@ struct ReplyHeader {
   std::uint32_t high = 0;  ///< highest version served, for program_mismatch and rpc_mismatch
 };
 
-/// Encodes `header`. The verifier of an accepted reply is AUTH_NONE; a rejected one has none.
+/// As encode() of a call header. The verifier of an accepted reply is AUTH_NONE; a rejected one has none.
 RPCRDMA_EXPORT void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
 /// Decodes a reply header. Returns false if `in` does not contain a valid one. Skips verifiers of any flavor.
 RPCRDMA_EXPORT bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;
