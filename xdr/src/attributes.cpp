@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The XDR routine of fattr3, which is in nearly every reply of NFS. It reads or writes all words of the structure at
-// once if the stream has them in one piece of memory.
+// once if the stream has them in one piece of memory. XDR_FREE has nothing to do, as the structure has no pointers.
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/xdr/nfs3.h"
 
@@ -56,7 +56,8 @@ void read(rpcrdma::Reader in, fattr3& to) noexcept {
 }  // namespace
 
 extern "C" bool_t xdr_fattr3(XDR* xdrs, fattr3* value) {
-  std::int32_t* const words = xdrs->x_op != XDR_FREE ? XDR_INLINE(xdrs, kSize) : nullptr;
+  if (xdrs->x_op == XDR_FREE) return TRUE;
+  std::int32_t* const words = XDR_INLINE(xdrs, kSize);
   if (words == nullptr) return xdr_fattr3_by_word(xdrs, value);
   const std::span octets(reinterpret_cast<std::byte*>(words), kSize);
   if (xdrs->x_op == XDR_ENCODE)
