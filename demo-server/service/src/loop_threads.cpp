@@ -26,8 +26,6 @@ constexpr unsigned kQuiet = 32;
 constexpr unsigned kLongestRest = 1023;
 /// The event loop gets a turn after this number of jobs, and after kPatience.
 constexpr unsigned kBatch = 16;
-/// The maximum number of handlers in such a turn. There is one for each reply, and one that sends the replies.
-constexpr unsigned kHandlers = 2 * kBatch;
 constexpr std::chrono::seconds kLastHandlers{1};
 
 constexpr bool runs_job(std::uint64_t turn) noexcept { return turn % 2 != 0; }
@@ -71,10 +69,14 @@ bool LoopThreads::lead(const HandleCodec& codec) {
   while (runner_.run_one() != 0) {
     while (!jobs_.empty()) {
       const Clock::time_point end = Clock::now() + kPatience;
-      for (unsigned n = 0; n < kBatch && !jobs_.empty() && (n == 0 || Clock::now() < end); ++n)
+      unsigned done = 0;
+      for (; done < kBatch && !jobs_.empty() && (done == 0 || Clock::now() < end); ++done)
         if (!run(jobs_.pop(), codec)) return true;
-      // Does not use runner_, which may yield the processor first.
-      for (unsigned n = 0; n < kHandlers && context_.poll_one() != 0; ++n) {
+      // Does not use runner_, which may yield the processor first. If no job waits, runs only as many handlers as the
+      // replies need, since looking for more takes a system call: one for each reply, and one that sends the replies of
+      // a connection if there are several.
+      const unsigned most = jobs_.empty() ? 2 * done - 1 : 2 * kBatch;
+      for (unsigned n = 0; n < most && context_.poll_one() != 0; ++n) {
       }
     }
   }
