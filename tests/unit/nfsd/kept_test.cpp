@@ -178,6 +178,26 @@ TEST_P(Kept, ANameThatHasBeenGivenToAnotherObjectLeadsToThatOne) {
   EXPECT_EQ(found->node, fs_->lookup(caller_, directory_key_, "f").node);
 }
 
+TEST(KnownName, IsKnownUntilTheDirectoryChanges) {
+  NodeStat directory;
+  directory.attributes.fileid = 5;
+  directory.attributes.ctime = {1000, 1};
+  const KnownName unknown;
+  EXPECT_FALSE(unknown.holds(directory, 70));
+  KnownName name;
+  name.note(directory, {1000, 2'000'000}, 70);
+  EXPECT_FALSE(name.holds(directory, 70)) << "the next change may be at the same time";
+  name.note(directory, {1001, 0}, 70);
+  EXPECT_TRUE(name.holds(directory, 70));
+  EXPECT_FALSE(name.holds(directory, 90)) << "the path has been checked again";
+  NodeStat other = directory;
+  other.attributes.ctime = {1000, 2};
+  EXPECT_FALSE(name.holds(other, 70));
+  other = directory;
+  other.attributes.fileid = 6;
+  EXPECT_FALSE(name.holds(other, 70)) << "another directory";
+}
+
 TEST_P(Kept, ANameUnderAMountIsHidden) {
   bool mounted = false;
   std::thread([&] {
@@ -190,6 +210,7 @@ TEST_P(Kept, ANameUnderAMountIsHidden) {
     // Mounts the directory over itself.
     mounted = ::mount(point.c_str(), point.c_str(), nullptr, MS_BIND, nullptr) == 0;
     if (!mounted) return;
+    std::this_thread::sleep_for(4 * KeptNodes::kTrust);
     EXPECT_FALSE(is_found(directory_key_, "point"));
     EXPECT_EQ(lookup(directory_key_, "point"), Status::acces);
     ::umount2(point.c_str(), MNT_DETACH);
@@ -334,6 +355,7 @@ TEST_P(Kept, ObjectsAreBoundedAndClosed) {
   kept.drop(key_of(2));
   EXPECT_FALSE(is_open(descriptors[2]));
   const auto then = KeptNodes::Clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // KeptNodes reads a coarse clock
   EXPECT_NE(kept.find(key_of(3)), nullptr);
   kept.drop_idle(then, kNever);
   EXPECT_EQ(kept.size(), 1u);

@@ -230,7 +230,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::look_up(const Caller& caller, 
   if (!child || kept == nullptr) return child;
   kept->rights.note(owner_of_descriptors(caller), directory.stat.attributes, now, access::kMayExecute,
                     access::kMayExecute);
-  kept_.keep(child->node, child->stat, *fd, path_below(*kept, name));
+  kept_.keep(child->node, child->stat, *fd, PathBelow(*kept, name).view());
   return child;
 }
 
@@ -257,7 +257,7 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
   if (!stat || stat->attributes.links == 0 || !is_directory(*stat)) return std::nullopt;
   const auto may = directory->rights.find(owner_of_descriptors(caller), stat->attributes, access::kMayExecute);
   if (!may || (*may & access::kMayExecute) == 0) return std::nullopt;
-  auto child = find_at_once(*directory, name);
+  auto child = find_at_once(*directory, *stat, name);
   if (!child) return std::nullopt;
   NodeResult result;
   result.directory.after = stat->attributes;
@@ -265,23 +265,31 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
   return result;
 }
 
-/// Looks `name` up without blocking. Returns nothing if this is not possible.
+/// Looks `name` up without blocking. Returns nothing if this is not possible. `now` has the present attributes of
+/// `directory`.
 ///
 /// An object is in place if it still has the path under which it is kept. If the object kept under the path of `name`
 /// is in place, the kernel has that path in its cache, so stat_at() does not block, unless a local program has renamed
-/// or removed the object less than KeptNodes::kTrust ago. Equal inode and device numbers show
-/// that `name` leads to the kept object. The numbers differ if a mount hides the object.
+/// or removed the object less than KeptNodes::kTrust ago. Equal inode and device numbers show that `name` leads to the
+/// kept object. The numbers differ if a mount hides the object. While this is known (KnownName), the attributes of the
+/// object are read without the name, which takes half the time.
 ///
-/// The answer is valid only if `directory` is in place too. Equal numbers prove that if the object has only one name.
-/// If it has several names, is_in_place() checks `directory`.
+/// The answer is valid only if `directory` is in place too. That `name` leads to the object proves this if the object
+/// has only one name. If it has several names, is_in_place() checks `directory`.
 std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(const KeptNode& directory,
+                                                                              const NodeStat& now,
                                                                               std::string_view name) {
-  std::string path = path_below(directory, name);
-  if (const KeptNodePtr kept = kept_.find(path); kept != nullptr && kept_.is_in_place(*kept)) {
-    const auto stat = stat_at(directory.fd.get(), name, AT_STATX_DONT_SYNC);
-    const bool same = stat && id_of(*stat) == kept->id;
-    if (same && (is_directory(*stat) || stat->attributes.links == 1 || kept_.is_in_place(directory)))
+  const PathBelow path(directory, name);
+  if (const KeptNodePtr kept = kept_.find(path.view()); kept != nullptr && kept_.is_in_place(*kept)) {
+    const std::int64_t until = kept->in_place_until.load(std::memory_order_acquire);
+    const bool known = kept->name.holds(now, until);
+    const Time before = known ? Time{} : present_time();
+    const auto stat = known ? stat_fd(kept->fd.get()) : stat_at(directory.fd.get(), name, AT_STATX_DONT_SYNC);
+    const bool same = stat && stat->attributes.links != 0 && id_of(*stat) == kept->id;
+    if (same && (is_directory(*stat) || stat->attributes.links == 1 || kept_.is_in_place(directory))) {
+      if (!known) kept->name.note(now, before, until);
       return Found{kept->key, *stat};
+    }
   }
   if (locator_->remembers() || !kept_.is_in_place(directory)) return std::nullopt;
   auto opened = open_component_at_once(directory.fd.get(), name);
@@ -291,7 +299,7 @@ std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(co
   const auto stat = stat_fd(fd.get());
   const auto node = stat ? locator_->key_of(fd.get(), *stat, {}, {}) : stat.error();
   if (!node) return std::nullopt;
-  kept_.keep_at_once(*node, *stat, fd, std::move(path));
+  kept_.keep_at_once(*node, *stat, fd, path.view());
   return Found{*node, *stat};
 }
 

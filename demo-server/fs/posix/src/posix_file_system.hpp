@@ -207,7 +207,7 @@ class PosixFileSystem final : public FileSystem {
   static Status fill(NodeResult& out, const StatusOr<Found>& found);
   StatusOr<Fd> open_as_caller(const Caller& caller, const Node& directory, std::string_view name) const;
   StatusOr<Fd> open_parent(const Caller& caller, const Node& directory) const;
-  std::optional<StatusOr<Found>> find_at_once(const KeptNode& directory, std::string_view name);
+  std::optional<StatusOr<Found>> find_at_once(const KeptNode& directory, const NodeStat& now, std::string_view name);
   StatusOr<Found> look_up(const Caller& caller, const Node& directory, std::string_view name, Time now);
 
   StatusOr<Found> complete_new(const Caller& caller, const Node& directory, std::string_view name, Node& node,

@@ -68,7 +68,7 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
 }
 
 void PosixFileSystem::doubt(const Node& directory, std::string_view name) {
-  if (const KeptNode* const kept = directory.fd.kept(); kept != nullptr) kept_.doubt(path_below(*kept, name));
+  if (const KeptNode* const kept = directory.fd.kept(); kept != nullptr) kept_.doubt(PathBelow(*kept, name).view());
 }
 
 /// Forgets a name that has been removed. If the object has no name left, also forgets the object. `victim` is the

@@ -43,6 +43,11 @@ std::int64_t coarse_time() noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+/// The same as a time of KeptNodes::Clock: both clocks count from the same moment.
+KeptNodes::Clock::time_point coarse_now() noexcept {
+  return KeptNodes::Clock::time_point(std::chrono::nanoseconds(coarse_time()));
+}
+
 }  // namespace
 
 void KnownRights::note(const Identity& who, const Attributes& object, Time now, std::uint32_t asked,
@@ -71,13 +76,25 @@ std::optional<std::uint32_t> KnownRights::find(const Identity& who, const Attrib
   return std::nullopt;
 }
 
-std::string path_below(const KeptNode& directory, std::string_view name) {
-  std::string path;
-  path.reserve(directory.path.size() + 1 + name.size());
-  path = directory.path;
-  if (!path.ends_with('/')) path += '/';
-  path += name;
-  return path;
+void KnownName::note(const NodeStat& directory, Time now, std::int64_t until) {
+  if (!is_settled(directory.attributes.ctime, now)) return;
+  const std::lock_guard lock(mutex_);
+  directory_ = id_of(directory);
+  ctime_ = directory.attributes.ctime;
+  until_ = until;
+}
+
+bool KnownName::holds(const NodeStat& directory, std::int64_t until) const {
+  const std::lock_guard lock(mutex_);
+  return until_ == until && ctime_ == directory.attributes.ctime && directory_ == id_of(directory);
+}
+
+PathBelow::PathBelow(const KeptNode& directory, std::string_view name) {
+  const std::string_view above = directory.path;
+  text_.reserve(above.size() + 1 + name.size());
+  text_.assign(above.begin(), above.end());
+  if (!above.ends_with('/')) text_.push_back('/');
+  text_.insert(text_.end(), name.begin(), name.end());
 }
 
 KeptNodes::KeptNodes(int root, const NodeStat& stat, std::size_t capacity)
@@ -92,7 +109,7 @@ bool KeptNodes::usable(int directory) noexcept {
 
 KeptNodePtr KeptNodes::used(Order::iterator at) {
   order_.splice(order_.begin(), order_, at);
-  at->used = Clock::now();
+  at->used = coarse_now();
   return at->node;
 }
 
@@ -102,7 +119,7 @@ KeptNodePtr KeptNodes::find(const NodeKey& key) {
   return at != by_key_.end() ? used(at->second) : nullptr;
 }
 
-KeptNodePtr KeptNodes::find(const std::string& path) {
+KeptNodePtr KeptNodes::find(std::string_view path) {
   const std::lock_guard lock(mutex_);
   const auto at = by_path_.find(path);
   return at != by_path_.end() ? used(at->second) : nullptr;
@@ -122,7 +139,7 @@ bool KeptNodes::is_in_place(const KeptNode& node) const noexcept {
   return true;
 }
 
-void KeptNodes::doubt(const std::string& path) {
+void KeptNodes::doubt(std::string_view path) {
   const std::lock_guard lock(mutex_);
   if (const auto at = by_path_.find(path); at != by_path_.end()) at->second->node->in_place_until.store(-coarse_time());
 }
@@ -134,38 +151,42 @@ std::optional<NodeStat> KeptNodes::look(const KeptNode& node) const noexcept {
   return *stat;
 }
 
-KeptNodePtr KeptNodes::keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
+KeptNodePtr KeptNodes::keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string_view path) {
   if (capacity_ == 0 || stat.attributes.links == 0) return nullptr;
-  if (path.empty() && where_is(fd.get(), root_, &path) != Where::inside) return nullptr;
+  std::string found;
+  if (path.empty()) {
+    if (where_is(fd.get(), root_, &found) != Where::inside) return nullptr;
+    path = found;
+  }
   // The kernel marks the path of a name that has been removed. The object still has a name, because its link count is
   // not 0, but the path of that name is unknown. The object is therefore not kept.
   if (path.ends_with(kDeleted)) return nullptr;
   Order gone;
   const std::lock_guard lock(mutex_);
   take_late(gone);
-  KeptNodePtr node = add(key, stat, fd, std::move(path), gone);
+  KeptNodePtr node = add(key, stat, fd, path, gone);
   while (order_.size() > capacity_) take_out(std::prev(order_.end()), gone);
   return node;
 }
 
-void KeptNodes::keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
+void KeptNodes::keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string_view path) {
   if (stat.attributes.links == 0 || path.ends_with(kDeleted)) return;
   const std::lock_guard lock(mutex_);
   // If the object is kept already, perhaps under another of its names, its entry is not replaced. A replacement would
   // move the old descriptor to `late_`, where it stays open until a thread that may block closes it.
-  if (order_.size() + late_.size() < capacity_ && !by_key_.contains(key)) add(key, stat, fd, std::move(path), late_);
+  if (order_.size() + late_.size() < capacity_ && !by_key_.contains(key)) add(key, stat, fd, path, late_);
 }
 
-KeptNodePtr KeptNodes::add(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path, Order& gone) {
+KeptNodePtr KeptNodes::add(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string_view path, Order& gone) {
   auto node = std::make_shared<KeptNode>();
   node->key = key;
   node->id = id_of(stat);
-  node->path = std::move(path);
+  node->path = path;
   node->fd = std::move(fd);
   if (const auto at = by_key_.find(key); at != by_key_.end()) take_out(at->second, gone);
   if (const auto at = by_id_.find(node->id); at != by_id_.end()) take_out(at->second, gone);
   if (const auto at = by_path_.find(node->path); at != by_path_.end()) take_out(at->second, gone);
-  const auto now = Clock::now();
+  const auto now = coarse_now();
   order_.push_front({node, now, now});
   by_key_.emplace(key, order_.begin());
   by_id_.emplace(node->id, order_.begin());

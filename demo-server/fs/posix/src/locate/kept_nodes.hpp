@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <boost/container/small_vector.hpp>
 #include <chrono>
 #include <list>
 #include <memory>
@@ -50,6 +51,25 @@ class KnownRights {
   std::size_t next_ = 0;  // number of replaced entries; modulo kMost, the entry to replace next
 };
 
+/// Remembers, for one object, that the name at the end of its path led to it. Synchronized.
+///
+/// Each change of a name in a directory changes the ctime of the directory. A mount that hides the name does not.
+/// Therefore the knowledge also ends when the path of the object is checked again (KeptNode::in_place_until).
+class KnownName {
+ public:
+  /// Records that the name in `directory` leads to the object. The caller must have read the attributes in `directory`
+  /// and the clock (`now`) before it looked the name up. `until` is the value of in_place_until.
+  void note(const NodeStat& directory, Time now, std::int64_t until);
+  /// True if this is still known. `directory` has the present attributes, `until` is the value of in_place_until.
+  bool holds(const NodeStat& directory, std::int64_t until) const;
+
+ private:
+  mutable std::mutex mutex_;
+  ObjectId directory_;
+  Time ctime_;
+  std::int64_t until_ = 0;
+};
+
 /// An object that is kept open (O_PATH), so that its number cannot be given to another object.
 struct KeptNode {
   NodeKey key;
@@ -59,13 +79,21 @@ struct KeptNode {
   /// Until this time (CLOCK_MONOTONIC_COARSE, in nanoseconds) the object counts as being at its path;
   /// negative after doubt().
   mutable std::atomic<std::int64_t> in_place_until{0};
+  mutable KnownName name;
   mutable KnownRights rights;
   mutable DirectorySync to_disk;
 };
 using KeptNodePtr = std::shared_ptr<const KeptNode>;
 
-/// The path of an entry of a directory.
-std::string path_below(const KeptNode& directory, std::string_view name);
+/// The path of an entry of a directory. Allocates no memory unless the path is long.
+class PathBelow {
+ public:
+  PathBelow(const KeptNode& directory, std::string_view name);
+  std::string_view view() const noexcept { return {text_.data(), text_.size()}; }
+
+ private:
+  boost::container::small_vector<char, 256> text_;
+};
 
 /// The descriptor of an object that is kept, or opened for one call.
 class NodeFd {
@@ -78,6 +106,8 @@ class NodeFd {
   explicit operator bool() const noexcept { return get() >= 0; }
   /// Null if the object is not kept.
   const KeptNode* kept() const noexcept { return kept_.get(); }
+  /// Takes the descriptor out of this object, if it was opened for one call.
+  Fd take() noexcept { return std::move(own_); }
 
  private:
   Fd own_;
@@ -97,7 +127,8 @@ class KeptNodes {
   using Clock = std::chrono::steady_clock;
 
   /// The time for which the result of a check of the path is used again. For this time, an object that a local program
-  /// has moved out of the export may still be used, and names in a directory that was moved out may still be changed.
+  /// has moved out of the export may still be used, names in a directory that was moved out may still be changed, and
+  /// a name may lead to an object that a new mount hides.
   static constexpr std::chrono::milliseconds kTrust{20};
 
   /// Keeps nothing if `capacity` is 0. `root` must outlive this object.
@@ -111,7 +142,7 @@ class KeptNodes {
   /// Null if the object is not kept.
   KeptNodePtr find(const NodeKey& key);
   /// The object that was kept under `path`; null if there is none.
-  KeptNodePtr find(const std::string& path);
+  KeptNodePtr find(std::string_view path);
   /// True if the kernel still reports the path under which the object was kept, or did so less than kTrust ago; always
   /// true for the root.
   bool is_in_place(const KeptNode& node) const noexcept;
@@ -120,13 +151,13 @@ class KeptNodes {
   /// Keeps an object that has been found inside the export, and takes over `fd`. `path` is the path at which the object
   /// was found; if `path` is empty, keep() asks the kernel for it. Returns null and leaves `fd` unchanged if the object
   /// cannot be kept.
-  KeptNodePtr keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path = {});
+  KeptNodePtr keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string_view path = {});
   /// As keep(), but for a thread that must not block. Closing a file may block, so this function closes none. It does
   /// nothing if the number of open objects has reached the limit, or if the object is kept already.
-  void keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path);
+  void keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string_view path);
   /// To be called when the name at the end of `path` has been removed, or has been given to another object. The object
   /// that is kept under this path is checked before its next use.
-  void doubt(const std::string& path);
+  void doubt(std::string_view path);
   /// Stops keeping an object that has been removed or moved.
   void drop(const NodeKey& key);
   void drop(const ObjectId& id);
@@ -147,7 +178,7 @@ class KeptNodes {
   KeptNodePtr used(Order::iterator at);
   /// Adds an object in place of the entries that have its key, its inode number or its path. These are moved to `gone`
   /// or `late_` (see take_out()). The caller holds `mutex_`.
-  KeptNodePtr add(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path, Order& gone);
+  KeptNodePtr add(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string_view path, Order& gone);
   void take_out(Order::iterator at, Order& gone);
   void take_late(Order& gone);
 
@@ -158,7 +189,8 @@ class KeptNodes {
   Order order_;  // most recently used first
   std::unordered_map<NodeKey, Order::iterator, NodeKeyHash> by_key_;
   std::unordered_map<ObjectId, Order::iterator, ObjectIdHash> by_id_;
-  std::unordered_map<std::string, Order::iterator> by_path_;
+  // The keys refer to the paths of the nodes in order_. A key is erased before its entry leaves order_.
+  std::unordered_map<std::string_view, Order::iterator> by_path_;
   Order late_;  // dropped while in use, or by keep_at_once(): closed later, on a thread that may block
 };
 
