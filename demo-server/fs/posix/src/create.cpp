@@ -72,20 +72,20 @@ bool has_no_unnamed_files(int error) noexcept { return error == EOPNOTSUPP || er
 
 /// Sets the attributes `rest` of the new object; returns its key and attributes.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& caller, const Node& directory,
-                                                               std::string_view name, Node& node,
+                                                               std::string_view name, int fd, NodeStat stat,
                                                                const SetAttributes& rest) const {
   if (changes_anything(rest)) {
-    if (const Status s = apply(caller, node.fd.get(), node.stat, rest); s != Status::ok) return s;
-    if (const Status s = refresh(node); s != Status::ok) return s;
+    if (const Status s = apply(caller, fd, stat, rest); s != Status::ok) return s;
+    const auto now = stat_fd(fd);
+    if (!now) return now.error();
+    stat = *now;
   }
-  touch_inode(node.fd.get(), node.stat);
-  return found(directory, name, node.fd.get(), node.stat);
+  touch_inode(fd, stat);
+  return found(directory, name, fd, stat);
 }
 
 /// Completes the new object in `unsettled` with complete_new(). A system call has already made the object as `name` in
-/// `directory`, with its owner and mode. Removes the object again on failure. On success, `unsettled` still holds the
-/// object if it must be written to the disk separately. Otherwise an fsync of the directory is known to write the
-/// object too, and `unsettled` is empty.
+/// `directory`, with its owner and mode. Removes the object again on failure.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
                                                              std::string_view name, const SetAttributes& attributes,
                                                              bool exclusive, Unsettled& unsettled) const {
@@ -94,18 +94,17 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& calle
     undo(directory.fd.get(), name);
     return stat.error();
   }
-  Node node{std::move(unsettled.fd), *stat};
   SetAttributes rest = attributes;
   rest.mode.reset();
   // Only root may choose owner and group; they are ignored in requests of other callers.
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
-  auto made = complete_new(caller, directory, name, node, rest);
+  auto made = complete_new(caller, directory, name, unsettled.fd.get(), *stat, rest);
   if (!made) undo(directory.fd.get(), name);
-  // Keeps the object in `unsettled` unless an fsync of the directory is known to write the object too. The fsync may
-  // leave out what was set after the name was made: the verifier of an exclusive CREATE, and `rest`. If the journal is
-  // not known to commit in order, the fsync may leave out the whole object.
-  if (exclusive || changes_anything(rest) || !commits_in_order_)
-    unsettled = {std::move(node.fd), stat->attributes.type, unsettled.for_data, *stat};
+  unsettled.type = stat->attributes.type;
+  unsettled.stat = *stat;
+  // An fsync of the directory may leave out what was set after the name was made: the verifier of an exclusive CREATE,
+  // and `rest`. If the journal is not known to commit in order, the fsync may leave out the whole object.
+  unsettled.with_directory = !exclusive && !changes_anything(rest) && commits_in_order_;
   return made;
 }
 
@@ -235,12 +234,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   }
   SetAttributes rest = attributes;
   if (size == 0) rest.size.reset();
-  Fd spare;
-  if (!acts_ && (mode & 0600u) != 0600u) spare = Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
   unsettled = {std::move(fd), FileType::regular, true};
-  auto made = finish_new(caller, directory, name, rest, false, unsettled);
-  if (made && spare) keep_open(caller, made->node, std::move(spare));
-  return made;
+  return finish_new(caller, directory, name, rest, false, unsettled);
 }
 
 /// Creates the file `name`, and stores the verifier of an EXCLUSIVE request in it. If the file system has unnamed files
@@ -269,7 +264,10 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller&
     });
     if (error != 0) return status_of(error);
     auto made = found(directory, name, unsettled.fd.get());
-    if (!made) undo(directory.fd.get(), name);
+    if (made)
+      unsettled.stat = made->stat;
+    else
+      undo(directory.fd.get(), name);
     return made;
   }
   if (!has_no_unnamed_files(error)) return status_of(error);
@@ -306,9 +304,11 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
 NodeResult PosixFileSystem::create(const Caller& caller, const NodeKey& key, std::string_view name,
                                    const CreateHow& how) {
   NodeResult result;
-  result.status = in_directory(caller, key, result.directory, [&](const Node& directory, Unsettled& unsettled) {
+  Unsettled unsettled;
+  result.status = in_directory(caller, key, result.directory, unsettled, [&](const Node& directory) {
     return fill(result, create_in(caller, directory, name, how, unsettled));
   });
+  if (result.status == Status::ok && unsettled.for_data) keep_open(caller, result, unsettled);
   return result;
 }
 

@@ -123,7 +123,7 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
   const std::uint64_t end = offset + static_cast<std::uint64_t>(done);
   // A short read has reached either the end of the file, or the end of the data that is in the page cache. In the
   // second case this function returns nothing, and the caller reads on a thread that may block.
-  if (!still_granted(*file, attributes) || (static_cast<std::size_t>(done) < wanted && end < attributes.size))
+  if (!still_granted(caller, *file, attributes) || (static_cast<std::size_t>(done) < wanted && end < attributes.size))
     return std::nullopt;
   return ReadResult{Status::ok, attributes, static_cast<std::uint32_t>(done), end >= attributes.size};
 }

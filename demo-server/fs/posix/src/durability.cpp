@@ -62,10 +62,11 @@ Status PosixFileSystem::flush_directory(const Node& directory) {
 
 Status PosixFileSystem::settle(const Caller& caller, const Node& directory, const Unsettled& unsettled) {
   if (!caller.sync) return Status::ok;
+  const bool separately = unsettled.fd && !unsettled.with_directory;
   // In the journal, the last change of the object does not precede the change of the directory.
-  const bool both = unsettled.fd && commits_in_order_;
+  const bool both = separately && commits_in_order_;
   const Status status = both ? Status::ok : flush_directory(directory);
-  if (status != Status::ok || !unsettled.fd) return status;
+  if (status != Status::ok || !separately) return status;
   const Watched watched = unsettled.stat ? watch(*unsettled.stat) : Watched{};
   return flush(unsettled.fd, unsettled.type, watched, unsettled.for_data);
 }

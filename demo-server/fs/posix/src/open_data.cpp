@@ -43,7 +43,7 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
   } else {
     refused = opened.error();
   }
-  if (refused != Status::acces || node.stat.attributes.uid != (acts_ ? caller.uid : itself_.uid)) return refused;
+  if (refused != Status::acces || node.stat.attributes.uid != owner(caller)) return refused;
   // The mode denies the access, but the server permits it to the owner of the file. The owner may have opened the file
   // on the client before the mode was changed. On a local file system, the owner could still use the open file. NFSv3
   // does not tell the server which files a client has open.
@@ -72,27 +72,32 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   return opened;
 }
 
-/// Returns true if the rights with which `file` was opened are still valid under the present attributes `now`. If a
-/// server without privilege owns the file, a change of its mode does not end these rights: open_as() grants them to the
-/// owner although the mode denies them.
-bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now) const noexcept {
-  if (!acts_ && file.uid == itself_.uid) return now.uid == file.uid;
-  return file.granted_under(now);
+/// Returns true if the rights with which `caller` opened `file` are still valid under the present attributes `now`. If
+/// the caller owns the file, a change of its mode does not end these rights: open_as() grants them to the owner
+/// although the mode denies them.
+bool PosixFileSystem::still_granted(const Caller& caller, const OpenFile& file, const Attributes& now) const noexcept {
+  return file.uid == owner(caller) ? now.uid == file.uid : file.granted_under(now);
 }
 
-/// Keeps the descriptor that created a file: with it the owner may read and write, whatever the mode.
-void PosixFileSystem::keep_open(const Caller& caller, const NodeKey& key, Fd fd) {
-  const auto stat = stat_fd(fd.get());
-  if (!stat) return;
-  auto file = late_close_.make();
-  file->fd = std::move(fd);
-  file->id = id_of(*stat);
-  file->readable = file->writable = true;
-  file->back = write_backs_.of(file->id);
-  file->mode = stat->attributes.mode;
-  file->uid = stat->attributes.uid;
-  file->gid = stat->attributes.gid;
-  descriptors_.put(key, owner_of_descriptors(caller), std::move(file));
+/// Keeps the descriptor with which `caller` has created a file, because the next call is likely to write the file. The
+/// descriptor permits reading and writing, whatever the mode, as one that open(2) has created a file with does locally.
+/// A file system that may be on another host cannot remove a file that is open. There, the descriptor is kept only if
+/// the caller could not open the file again. If memory runs out, the next call opens the file.
+void PosixFileSystem::keep_open(const Caller& caller, const NodeResult& made, Unsettled& created) noexcept {
+  const Attributes& attributes = *made.attributes;
+  if (!local_ && (acts_ || (attributes.mode & 0600u) == 0600u)) return;
+  try {
+    auto file = late_close_.make();
+    file->id = id_of(*created.stat);
+    file->readable = file->writable = true;
+    file->back = write_backs_.of(file->id);
+    file->mode = attributes.mode;
+    file->uid = attributes.uid;
+    file->gid = attributes.gid;
+    file->fd = created.fd.take();
+    descriptors_.put(made.node, owner_of_descriptors(caller), std::move(file));
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 StatusOr<PosixFileSystem::OpenFilePtr> PosixFileSystem::open_data(const Caller& caller, const NodeKey& key, Use use) {
@@ -123,7 +128,7 @@ StatusOr<PosixFileSystem::OpenFilePtr> PosixFileSystem::open_data(const Caller& 
 StatusOr<NodeStat> PosixFileSystem::check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file) {
   const auto stat = stat_fd(file->fd.get());
   if (!stat) return stat;
-  if (stat->attributes.links != 0 && still_granted(*file, stat->attributes)) return stat;
+  if (stat->attributes.links != 0 && still_granted(caller, *file, stat->attributes)) return stat;
   descriptors_.drop(key);
   if (stat->attributes.links == 0) return Status::stale;
   auto opened = open_data(caller, key, use);

@@ -85,13 +85,14 @@ class PosixFileSystem final : public FileSystem {
     NodeKey node;
     NodeStat stat;
   };
-  /// What settle() writes to the disk in addition to a changed directory: an object in it that is new or has changed.
-  /// If `fd` is empty, there is no such object, and settle() writes only the directory.
+  /// An object that is new or has changed, in a changed directory. settle() writes it to the disk in addition to the
+  /// directory, unless `fd` is empty or `with_directory` is true.
   struct Unsettled {
     NodeFd fd;
     FileType type = FileType::regular;
     bool for_data = false;           ///< true: fsync() accepts `fd`; false: `fd` is O_PATH and must be reopened first
     std::optional<NodeStat> stat{};  ///< if it is known
+    bool with_directory = false;     ///< true: an fsync of the directory is known to write the object too
   };
   /// What flush() passes to WriteBack::sync() for a regular file. watch() sets `failures` to WriteBack::failures(), so
   /// that sync() reports only failures after that time. For an object of another type, `file` is null.
@@ -147,6 +148,8 @@ class PosixFileSystem final : public FileSystem {
   void prepare_to_remember() const noexcept {
     if (locator_->remembers()) act_as_server();
   }
+  /// The uid of the files that `caller` owns: that of the server if this process serves all callers as itself.
+  std::uint32_t owner(const Caller& caller) const noexcept { return owner_of_descriptors(caller).uid; }
   /// The permission bits (rwx) of the caller.
   StatusOr<std::uint32_t> rights(const Caller& caller, int fd, const NodeStat& stat) const;
   StatusOr<std::uint32_t> rights(const Caller& caller, const Node& node) const {
@@ -158,11 +161,11 @@ class PosixFileSystem final : public FileSystem {
   Status open_to_write(const Caller& caller, const Node& node, OpenFile& out) const;
   Status open_as(const Caller& caller, const Node& node, Use use, OpenFile& out);
   StatusOr<Fd> open_own(int fd, int flags);
-  bool still_granted(const OpenFile& file, const Attributes& now) const noexcept;
-  /// For a server without privilege: keeps the descriptor of a new file whose mode denies access to the owner.
-  void keep_open(const Caller& caller, const NodeKey& key, Fd fd);
-  /// Returns the attributes of `file`, which is open for `use`. If the permissions of the file have changed since it
-  /// was opened, opens it again for `caller` and replaces `file`. Fails with Status::stale if it has been removed.
+  bool still_granted(const Caller& caller, const OpenFile& file, const Attributes& now) const noexcept;
+  void keep_open(const Caller& caller, const NodeResult& made, Unsettled& created) noexcept;
+  /// Returns the attributes of `file`, which is open for `use`. If the rights with which it was opened are not valid
+  /// any more (still_granted()), opens it again for `caller` and replaces `file`. Fails with Status::stale if it has
+  /// been removed.
   StatusOr<NodeStat> check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file);
   /// The result of a READ that has read `count` bytes of `file`, or has failed with `status`.
   ReadResult read_result(const Caller& caller, const NodeKey& node, OpenFilePtr& file, Status status,
@@ -181,9 +184,9 @@ class PosixFileSystem final : public FileSystem {
   Watched watch(const NodeStat& stat);
   Status flush(const NodeFd& fd, FileType type, Watched watched, bool for_data = false);
   Status flush_directory(const Node& directory);
-  /// Writes the changed `directory` to the disk, and then the object of `unsettled`, if there is one. If the file
-  /// system commits changes in order, writes only the object, because the change of the directory precedes it. On an
-  /// asynchronous export, writes nothing and succeeds.
+  /// Writes the changed `directory` to the disk, and then the object of `unsettled`, if it must be written separately.
+  /// If the file system commits changes in order, then writes only the object, because the change of the directory
+  /// precedes it. On an asynchronous export, writes nothing and succeeds.
   Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
 
   /// Runs `change` on the directory `key` while it holds the lock of the directory. Sets `wcc` to the attributes of the
@@ -191,11 +194,16 @@ class PosixFileSystem final : public FileSystem {
   /// settle() may wait for the disk.
   template <class Change>
   Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, Change change) {
+    Unsettled unsettled;
+    return in_directory(caller, key, wcc, unsettled, [&](const Node& node) { return change(node, unsettled); });
+  }
+  /// The same for a `change` that stores the object for settle() in `unsettled`, which the caller can use afterwards.
+  template <class Change>
+  Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, const Unsettled& unsettled, Change change) {
     std::unique_lock lock(lock_of(key));
     const auto directory = open_directory(key);
     if (!directory) return directory.error();
-    Unsettled unsettled;
-    const Status status = change(*directory, unsettled);
+    const Status status = change(*directory);
     wcc = wcc_after(*directory, status == Status::ok);
     lock.unlock();
     return status == Status::ok ? settle(caller, *directory, unsettled) : status;
@@ -210,8 +218,8 @@ class PosixFileSystem final : public FileSystem {
   std::optional<StatusOr<Found>> find_at_once(const KeptNode& directory, const NodeStat& now, std::string_view name);
   StatusOr<Found> look_up(const Caller& caller, const Node& directory, std::string_view name, Time now);
 
-  StatusOr<Found> complete_new(const Caller& caller, const Node& directory, std::string_view name, Node& node,
-                               const SetAttributes& rest) const;
+  StatusOr<Found> complete_new(const Caller& caller, const Node& directory, std::string_view name, int fd,
+                               NodeStat stat, const SetAttributes& rest) const;
   StatusOr<Found> finish_new(const Caller& caller, const Node& directory, std::string_view name,
                              const SetAttributes& attributes, bool exclusive, Unsettled& unsettled) const;
   /// Looks `name` up with the rights of the caller. Returns Status::ok if the name is free, Status::exist if it is

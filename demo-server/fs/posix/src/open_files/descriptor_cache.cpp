@@ -27,9 +27,16 @@ void DescriptorCache::put(const NodeKey& key, const Identity& user, std::shared_
   }
   while (order_.size() >= capacity_ && !order_.empty()) take_out(std::prev(order_.end()), gone);
   const auto now = Clock::now();
-  order_.push_front({key, user, std::move(file), now, now});
-  index_.emplace(key, order_.begin());
-  by_id_.emplace(order_.front().file->id, order_.begin());
+  Order added;
+  added.push_front({key, user, std::move(file), now, now});
+  const auto place = index_.emplace(key, added.begin());
+  try {
+    by_id_.emplace(added.front().file->id, added.begin());
+  } catch (...) {
+    index_.erase(place);
+    throw;
+  }
+  order_.splice(order_.begin(), added);
 }
 
 DescriptorCache::Index::iterator DescriptorCache::take_out(Index::iterator at, Order& gone) {

@@ -35,8 +35,8 @@ struct OpenFile {
   }
 };
 
-/// Keeps the descriptors with which users have recently read or written files. A later operation of the same user on
-/// the same file then need not open the file again. If the cache is full, put() drops the least recently used
+/// Keeps the descriptors with which users have recently created, read or written files. A later operation of the same
+/// user on the same file then need not open the file again. If the cache is full, put() drops the least recently used
 /// descriptor. Synchronized.
 class DescriptorCache {
  public:
