@@ -89,6 +89,8 @@ class SystemCalls(Case):
         table = self.counted(calls)
         # The server looks where an object is once in 20 ms, so that their number depends on the speed of the machine.
         self.assertLessEqual(table.pop("readlinkat", 0), 2, table)
+        # On a slow machine it closes files that were created in an earlier part of the test, or for each REMOVE its file.
+        self.assertLessEqual(table.pop("close", 0), 1.1, table)
         self.assertGreaterEqual(table.get("sendmsg", 0), 0.9, f"about one reply each: {table}")
         self.assertLessEqual(sum(table.values()), bound + 0.9, table)
         return table
@@ -133,7 +135,8 @@ class SystemCalls(Case):
             self.ask(*nfs.create(self.sub, name, how, nfs.mode_of(0o600)))
             return self.peer.lookup(self.sub, name.decode())
 
-        files = [made(b"new%d" % index, nfs.GUARDED if index % 2 else nfs.EXCLUSIVE) for index in range(CALLS)]
+        # Few files: the server closes a file that has not been used for 5 s.
+        files = [made(b"new%d" % index, nfs.GUARDED if index % 2 else nfs.EXCLUSIVE) for index in range(20)]
         for file in files:
             self.ask(*nfs.setattr_(file, nfs.mode_of(0o440)))
         table = self.counted([nfs.write(file, b"text", stable=0) for file in files])
@@ -149,4 +152,4 @@ class SystemCalls(Case):
         names = [b"name%d" % index for index in range(CALLS)]
         self.assert_at_most(11 + more, [nfs.create(self.sub, name, nfs.GUARDED, nfs.mode_of(0o644)) for name in names])
         self.assert_at_most(10 + more, [nfs.rename(self.sub, name, self.sub, name + b"+") for name in names])
-        self.assert_at_most(11 + more, [(REMOVE, nfs.place(self.sub, name + b"+")) for name in names])
+        self.assert_at_most(10 + more, [(REMOVE, nfs.place(self.sub, name + b"+")) for name in names])

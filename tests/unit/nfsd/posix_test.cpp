@@ -158,7 +158,10 @@ TEST_P(Posix, ReadsAtOnceWhatIsInMemory) {
   if (::chown((directory_.path() / "f").c_str(), 1, 1) == 0) {
     EXPECT_FALSE(at_once(0)) << "a new owner requires a new check of the caller's rights";
     EXPECT_EQ(fs_->read(caller_, file, 0, {&into, 1}).status, Status::acces);
+    ASSERT_EQ(::chown((directory_.path() / "f").c_str(), caller_.uid, caller_.gid), 0);
+    EXPECT_EQ(read_all(file), "some text");
   }
+  EXPECT_EQ(at_once(0).has_value(), cached);
   filesystem::remove(directory_.path() / "f");
   EXPECT_FALSE(at_once(0));
 }

@@ -295,6 +295,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
   if (const Status s = check_new_name(name); s != Status::ok) return s;
   auto made = create_new(caller, directory, name, how, unsettled);
   if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
+  unsettled = {};
   // An EXCLUSIVE request may be the repetition of a request during which the server crashed. The file then exists, but
   // its name and verifier may not be on the disk yet. open_existing() stores the file in `unsettled`, so that
   // in_directory() writes the name and the verifier to the disk, unless the export is asynchronous.

@@ -80,7 +80,7 @@ bool PosixFileSystem::still_granted(const Caller& caller, const OpenFile& file, 
 }
 
 /// Keeps the descriptor with which `caller` has created a file, because the next call is likely to write the file. The
-/// descriptor permits reading and writing, whatever the mode, as one that open(2) has created a file with does locally.
+/// descriptor permits reading and writing, whatever the mode, as it does for a local program that creates a file.
 /// A file system that may be on another host cannot remove a file that is open. There, the descriptor is kept only if
 /// the caller could not open the file again. If memory runs out, the next call opens the file.
 void PosixFileSystem::keep_open(const Caller& caller, const NodeResult& made, Unsettled& created) noexcept {

@@ -40,9 +40,12 @@ std::shared_ptr<WriteBack> WriteBacks::of(const ObjectId& id) {
       forget_unused();
       if (files_.size() >= max_files_) oldest = written_longest_ago();
     }
-    File& file = files_[id];
-    if (file == nullptr) file = std::make_shared<WriteBack>(verifier_);
-    found = file;
+    if (const auto at = files_.find(id); at != files_.end()) {
+      found = at->second;
+    } else {
+      found = std::make_shared<WriteBack>(verifier_);
+      files_.emplace(id, found);
+    }
   }
   if (oldest == nullptr) return found;
   if (const auto kept = oldest->kept()) bring_to_disk(*oldest, *kept);
