@@ -91,7 +91,10 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   socket_ = std::move(socket);
   agreement_ = agreement;
   info_ = std::move(info);
-  if (within_host()) limit_send_buffer(socket_, kSendBufferAtFirst);
+  if (within_host()) {
+    limit_send_buffer(socket_, kSendBufferAtFirst);
+    do_not_pace(socket_);
+  }
   const std::uint32_t mulpdu = choose_mulpdu();
   sends_.start(mulpdu, agreement.outbound_reads);
   responder_.start(mulpdu, agreement.inbound_reads);
