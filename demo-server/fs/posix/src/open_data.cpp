@@ -91,9 +91,7 @@ void PosixFileSystem::keep_open(const Caller& caller, const NodeResult& made, Un
     file->id = id_of(*created.stat);
     file->readable = file->writable = true;
     file->back = write_backs_.of(file->id);
-    file->mode = attributes.mode;
-    file->uid = attributes.uid;
-    file->gid = attributes.gid;
+    file->opened_under(attributes);
     file->fd = created.fd.take();
     descriptors_.put(made.node, owner_of_descriptors(caller), std::move(file));
   } catch (const std::bad_alloc&) {
@@ -110,9 +108,7 @@ StatusOr<PosixFileSystem::OpenFilePtr> PosixFileSystem::open_data(const Caller& 
   if (attributes.type != FileType::regular) return Status::inval;
   auto file = late_close_.make();
   file->id = id_of(node->stat);
-  file->mode = attributes.mode;
-  file->uid = attributes.uid;
-  file->gid = attributes.gid;
+  file->opened_under(attributes);
   if (const Status s = open_as(caller, *node, use, *file); s != Status::ok) return s;
   if (use == Use::write) {
     const auto now = stat_fd(file->fd.get());

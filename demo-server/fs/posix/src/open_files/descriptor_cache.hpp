@@ -30,6 +30,11 @@ struct OpenFile {
   std::unique_ptr<OpenFile> next;   ///< next file in LateClose's list
 
   bool serves(Use use) const noexcept { return use == Use::read ? readable : writable; }
+  void opened_under(const Attributes& now) noexcept {
+    mode = now.mode;
+    uid = now.uid;
+    gid = now.gid;
+  }
   bool granted_under(const Attributes& now) const noexcept {
     return mode == now.mode && uid == now.uid && gid == now.gid;
   }
