@@ -347,6 +347,39 @@ TEST(Framing, LargePayloadsArePlacedDirectly) {
   for (const auto& segment : kept.segments) EXPECT_TRUE(test::has_pattern(segment.payload, 3));
 }
 
+// While many small frames arrive, one read has room for the replies to 32 READs of 4 KiB. After a large frame it has
+// room for few bytes again.
+TEST(Framing, ReadsOfSmallFramesGrow) {
+  FpduWriter writer;
+  writer.start(false, false);
+  Bytes payload(60000);
+  test::fill_pattern(payload, 7);
+  Kept kept;
+  FpduReader reader(kept);
+  reader.start(false, false);
+  const auto room = [&reader] { return boost::asio::buffer_size(reader.plan()); };
+  const std::size_t at_first = room();
+  std::uint32_t sent = 0;
+  const auto send = [&](std::size_t size, int frames) {
+    Bytes stream;
+    for (int i = 0; i < frames; ++i) {
+      writer.begin(send_header(++sent), {}, size);
+      writer.payload(Octets(payload).first(size));
+      writer.end();
+      std::ranges::copy(writer.drain(), std::back_inserter(stream));
+    }
+    feed(reader, stream);
+  };
+  for (int i = 0; i < 2; ++i) {
+    send(4096, 128);
+    EXPECT_GE(room(), 32u * 4096);
+    send(60000, 1);
+    EXPECT_LE(room(), at_first);
+  }
+  ASSERT_EQ(kept.whole(), sent);
+  for (const auto& segment : kept.segments) EXPECT_TRUE(test::has_pattern(segment.payload, 7));
+}
+
 TEST(Framing, DroppedPayload) {
   Kept kept;
   kept.drop = true;

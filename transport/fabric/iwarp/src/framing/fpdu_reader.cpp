@@ -3,14 +3,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// kScratch is the size of the scratch buffer. A read offers kMinScratch bytes of it at first, and up to all of it
-/// while many small frames arrive.
+/// A read offers kMinScratch bytes of the scratch buffer at first, and up to kMaxScratch while many small frames
+/// arrive: room for the replies to 32 READs of 4 KiB, as many as there are default credits. The peer can then answer
+/// all of them in one turn. The buffer has kFirstScratch bytes until a read needs more, since most connections never
+/// do.
 constexpr std::size_t kMinScratch = 1024;
-constexpr std::size_t kScratch = 65536;
+constexpr std::size_t kFirstScratch = 16384;
+constexpr std::size_t kMaxScratch = 147456;
 /// After this many small frames in a row, the reader no longer expects a large frame. Between two large frames, a peer
 /// usually sends no more small frames than calls are in progress: at most 32 with the default credits.
 constexpr std::size_t kGuarded = 32;
@@ -23,7 +27,8 @@ constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
 void FpduReader::start(bool crc, bool markers) {
   crc_on_ = crc;
   markers_ = markers;
-  scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratch);
+  scratch_ = std::make_unique_for_overwrite<std::byte[]>(kFirstScratch);
+  scratch_capacity_ = kFirstScratch;
   scratch_size_ = kMinScratch;
   smalls_ = kGuarded;
 }
@@ -31,7 +36,7 @@ void FpduReader::start(bool crc, bool markers) {
 FpduReader::Plan FpduReader::plan() noexcept {
   Plan out;
   if (state_ == State::payload && target_ != nullptr && !markers_) out.emplace_back(target_, remaining_);
-  out.emplace_back(scratch_.get(), on_guard() ? std::min(until_large(), kScratch) : scratch_size_);
+  out.emplace_back(scratch_.get(), on_guard() ? std::min(until_large(), scratch_capacity_) : scratch_size_);
   return out;
 }
 
@@ -73,12 +78,26 @@ void FpduReader::filled(std::size_t count) noexcept {
     placed(direct);
     count -= direct;
   }
-  if (count == scratch_size_ && !on_guard()) scratch_size_ = std::min(2 * scratch_size_, kScratch);
+  const bool full = count == scratch_size_ && !on_guard();
   const Octets octets(scratch_.get(), count);
   if (markers_)
     consume_with_markers(octets);
   else
     consume(octets);
+  if (full && !on_guard()) grow();
+}
+
+/// Doubles the number of bytes that the next read may put into the scratch buffer, which is empty. The number stays the
+/// same if the buffer cannot become larger.
+void FpduReader::grow() noexcept {
+  const std::size_t wanted = std::min(2 * scratch_size_, kMaxScratch);
+  if (wanted > scratch_capacity_) {
+    std::unique_ptr<std::byte[]> larger(new (std::nothrow) std::byte[kMaxScratch]);
+    if (larger == nullptr) return;
+    scratch_ = std::move(larger);
+    scratch_capacity_ = kMaxScratch;
+  }
+  scratch_size_ = wanted;
 }
 
 // [5044-5.2-a] [5044-5.1-b] [5041-3-c] finds frame boundaries by the length field alone

@@ -83,6 +83,7 @@ class FpduReader {
   void take_marker() noexcept;
   void placed(std::size_t count) noexcept;
   void finish() noexcept;
+  void grow() noexcept;
   void fail(const TerminateCode& error) noexcept;
 
   SegmentSink& sink_;
@@ -111,8 +112,9 @@ class FpduReader {
   std::size_t smalls_ = 0;
 
   std::unique_ptr<std::byte[]> scratch_;
-  // The number of bytes that plan() lets a read put into scratch_ while on_guard() is false. Doubles, up to the size of
-  // scratch_, when a read uses all of them. Returns to the minimum when a large frame arrives.
+  std::size_t scratch_capacity_ = 0;  // the size of scratch_ in bytes
+  // The number of bytes that plan() lets a read put into scratch_ while on_guard() is false. Doubles, up to a maximum,
+  // when a read uses all of them. Returns to the minimum when a large frame arrives.
   std::size_t scratch_size_ = 0;
 };
 
