@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <cstring>
 #include <stdexcept>
 
 #include "rpcrdma/base/cursor.hpp"
@@ -27,7 +28,19 @@ HandleCodec::HandleCodec(const HandleSecret& secret) : secret_(secret), context_
 
 HandleCodec::~HandleCodec() { EVP_MAC_CTX_free(context_); }
 
-HandleCodec::Tag HandleCodec::tag(std::span<const std::byte> octets) const {
+/// The reference is valid until the next call.
+const HandleCodec::Tag& HandleCodec::tag(std::span<const std::byte> octets) const {
+  const std::string_view text(reinterpret_cast<const char*>(octets.data()), octets.size());
+  Known& known = known_[std::hash<std::string_view>{}(text) % known_.size()];
+  if (known.length == octets.size() && std::memcmp(known.octets.data(), octets.data(), octets.size()) == 0)
+    return known.tag;
+  known.tag = compute(octets);
+  std::memcpy(known.octets.data(), octets.data(), octets.size());
+  known.length = octets.size();
+  return known.tag;
+}
+
+HandleCodec::Tag HandleCodec::compute(std::span<const std::byte> octets) const {
   Tag tag{};
   std::size_t length = 0;
   const auto* key = reinterpret_cast<const unsigned char*>(secret_.data());
@@ -59,7 +72,7 @@ std::optional<DecodedHandle> HandleCodec::decode(std::span<const std::byte> hand
   decoded.node = NodeKey(reader.octets(length));
   const Octets given = reader.octets(kTag);
   if (!reader.ok() || reader.remaining() != 0 || version != kVersion || length > NodeKey::kMax) return std::nullopt;
-  const Tag right = tag(handle.first(handle.size() - kTag));
+  const Tag& right = tag(handle.first(handle.size() - kTag));
   // In constant time: the duration of the comparison must not help to guess a tag.
   if (CRYPTO_memcmp(right.data(), given.data(), kTag) != 0) return std::nullopt;
   return decoded;

@@ -123,7 +123,7 @@ Time present_time() noexcept {
 }
 
 StatusOr<NodeStat> stat_fd(int fd) noexcept {
-  struct statx s {};
+  struct statx s;
   if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &s) != 0)
     return status_of(errno);
   return node_stat_of(s);
@@ -132,7 +132,7 @@ StatusOr<NodeStat> stat_fd(int fd) noexcept {
 StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noexcept {
   const NameText component(name);
   if (!component.fits) return Status::nametoolong;
-  struct statx s {};
+  struct statx s;
   if (::statx(directory, component.text, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | flags, STATX_BASIC_STATS | STATX_BTIME,
               &s) != 0)
     return status_of(errno);
