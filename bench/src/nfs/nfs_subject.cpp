@@ -94,6 +94,7 @@ class Nfs final : public Subject {
   struct Progress {
     const Case& which;
     Clock::time_point end{};
+    bool over = false;  // whether the end has been reached
     std::uint64_t done = 0;
     std::uint32_t active = 0;
     std::vector<double> samples{};
@@ -109,7 +110,7 @@ class Nfs final : public Subject {
     const auto start = Clock::now();
     progress.end = start + budget;
     for (std::uint32_t i = 0; i < which.depth; ++i)
-      boost::asio::co_spawn(context_, sequence(progress, i, buffers[i].ref()), boost::asio::detached);
+      boost::asio::co_spawn(context_, sequence_of(progress, i, buffers[i].ref()), boost::asio::detached);
     context_.restart();
     while (progress.active != 0) runner_.run_one();
     if (progress.failed) throw std::runtime_error(progress.failed.message());
@@ -197,54 +198,54 @@ class Nfs final : public Subject {
     }
   }
 
-  boost::asio::awaitable<void> sequence(Progress& progress, std::uint32_t number, BufferRef buffer) {
-    const BufferRef data = buffer.slice(0, progress.which.bytes);
+  /// Makes calls one after another. `call` begins a call and returns its Task.
+  template <class Call>
+  static boost::asio::awaitable<void> sequence(Progress& progress, Call call) {
     do {
       const auto start = Clock::now();
-      const error_code failed = co_await operation(progress.which.operation, number, data);
-      if (failed) progress.failed = failed;
-      progress.samples.push_back(microseconds(Clock::now() - start));
+      const auto result = co_await call();
+      const auto now = Clock::now();
+      if (!result) progress.failed = result.error();
+      progress.samples.push_back(microseconds(now - start));
       ++progress.done;
-    } while (Clock::now() < progress.end && !progress.failed);
+      progress.over = now >= progress.end;
+    } while (!progress.over && !progress.failed);
     --progress.active;
   }
 
-  /// Starts one operation. A single coroutine for all operations would be so large that Asio does not keep its memory.
-  boost::asio::awaitable<error_code> operation(Operation which, std::uint32_t number, BufferRef data) {
-    switch (which) {
-      case Operation::null: return status_of(client_->null());
-      case Operation::attributes: return status_of(client_->getattr(file_));
-      case Operation::lookup: return status_of(client_->lookup(root_, "file"));
-      case Operation::create_remove: return create_remove(fmt::format("c{}", number));
-      case Operation::read: return read(data);
-      default: return write(std::uint64_t{number} * kPiece % kFileBytes, data);
+  boost::asio::awaitable<void> sequence_of(Progress& progress, std::uint32_t number, BufferRef buffer) {
+    const BufferRef data = buffer.slice(0, progress.which.bytes);
+    switch (progress.which.operation) {
+      case Operation::null: return sequence(progress, [this] { return client_->null(); });
+      case Operation::attributes: return sequence(progress, [this] { return client_->getattr(file_); });
+      case Operation::lookup: return sequence(progress, [this] { return client_->lookup(root_, "file"); });
+      case Operation::create_remove:
+        return sequence(progress, [this, number] { return create_remove(fmt::format("c{}", number)); });
+      case Operation::read: return sequence(progress, [this, data] { return read(data); });
+      default:
+        return sequence(progress, [this, data, offset = std::uint64_t{number} * kPiece % kFileBytes] {
+          return write(offset, data);
+        });
     }
   }
-  template <class T>
-  static boost::asio::awaitable<error_code> status_of(nfs::Task<T> call) {
-    const Result<T> result = co_await std::move(call);
-    co_return error_of(result);
-  }
-  boost::asio::awaitable<error_code> read(BufferRef data) {
+  nfs::Task<void> read(BufferRef data) {
     const auto read = co_await client_->read(file_, 0, data);
-    if (read && read->count != data.size) co_return make_error_code(boost::system::errc::io_error);
-    co_return error_of(read);
+    if (!read) co_return read.error();
+    if (read->count != data.size) co_return make_error_code(boost::system::errc::io_error);
+    co_return Result<void>();
   }
-  boost::asio::awaitable<error_code> write(std::uint64_t offset, BufferRef data) {
+  nfs::Task<void> write(std::uint64_t offset, BufferRef data) {
     const auto written = co_await client_->write(file_, offset, data, nfs::Stable::unstable);
-    if (written && written->count != data.size) co_return make_error_code(boost::system::errc::io_error);
-    co_return error_of(written);
+    if (!written) co_return written.error();
+    if (written->count != data.size) co_return make_error_code(boost::system::errc::io_error);
+    co_return Result<void>();
   }
-  boost::asio::awaitable<error_code> create_remove(std::string name) {
+  nfs::Task<void> create_remove(std::string name) {
     const nfs::SetAttributes attributes{.mode = 0644};
     std::string created = name;
     const auto made = co_await client_->create(root_, std::move(created), attributes, true);
     if (!made) co_return made.error();
-    co_return error_of(co_await client_->remove(root_, std::move(name)));
-  }
-  template <class T>
-  static error_code error_of(const Result<T>& result) {
-    return result ? error_code() : result.error();
+    co_return co_await client_->remove(root_, std::move(name));
   }
 
   Setting setting_;
