@@ -15,6 +15,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 
+#include "rpcrdma/base/host_path.hpp"
 #include "rpcrdma/base/log_reason.hpp"
 #include "rpcrdma/connection/error.hpp"
 
@@ -67,6 +68,7 @@ TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket
   info_.fabric = "tcp";
   info_.local = socket_.local_endpoint(ignored);
   info_.peer = std::move(peer);
+  if (within_host(info_.local.address(), info_.peer.address())) do_not_pace(socket_.native_handle());
   log_ = worker_->shared->log.with(info_.subject());
   worker_->add(*this);
 }

@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 
+#include "rpcrdma/base/host_path.hpp"
 #include "rpcrdma/base/random_number.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
@@ -96,6 +97,8 @@ void Link::connect() {
     self->state_ = State::connected;
     error_code ignored;
     self->socket_.set_option(tcp::no_delay(true), ignored);
+    const tcp::endpoint local = self->socket_.local_endpoint(ignored);
+    if (within_host(local.address(), self->server_.address())) do_not_pace(self->socket_.native_handle());
     self->read_next();
     self->write_next();
   });

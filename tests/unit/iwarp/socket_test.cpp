@@ -32,20 +32,6 @@ TEST(KeepAlive, AsksASilentPeer) {
   }
 }
 
-// The default of the system may be a congestion control that paces.
-TEST(DoNotPace, UsesReno) {
-  boost::asio::io_context context;
-  Socket socket(context, boost::asio::ip::tcp::v4());
-  for (const std::string_view other : {"bbr", "cubic"})  // a process may not be allowed to use them
-    ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, other.data(),
-                 static_cast<socklen_t>(other.size()));
-  do_not_pace(socket);
-  char name[16] = {};
-  socklen_t length = sizeof name;
-  ASSERT_EQ(::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, name, &length), 0);
-  EXPECT_STREQ(name, "reno");
-}
-
 // A connection inherits the options of its acceptor, which saves system calls in accept.
 TEST(PreparedAcceptor, PassesItsOptionsToConnections) {
   boost::asio::io_context context;

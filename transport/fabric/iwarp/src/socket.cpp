@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
 
 namespace rpcrdma::fabric::iwarp {
 
@@ -38,11 +37,6 @@ error_code prepare(Acceptor& acceptor, std::chrono::seconds keepalive) noexcept 
 void limit_send_buffer(Socket& socket, int bytes) noexcept {
   error_code ignored;
   socket.set_option(boost::asio::socket_base::send_buffer_size(bytes), ignored);
-}
-
-void do_not_pace(Socket& socket) noexcept {
-  static constexpr std::string_view kReno = "reno";
-  ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, kReno.data(), kReno.size());
 }
 
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept {

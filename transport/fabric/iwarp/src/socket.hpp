@@ -24,9 +24,6 @@ void keep_alive(int socket, std::chrono::seconds after) noexcept;
 /// Limits the send buffer to twice `bytes`, in which the kernel also counts its own use; `bytes` counts as
 /// net.core.wmem_max at most. Without a limit the buffer grows to several MiB, as net.ipv4.tcp_wmem allows.
 void limit_send_buffer(Socket& socket, int bytes) noexcept;
-/// Makes TCP send without pauses, by the congestion control Reno. The default of the system may be BBR, which limits
-/// the rate with timers. To be called for a connection within the host, where nothing is lost. Does nothing on failure.
-void do_not_pace(Socket& socket) noexcept;
 /// Writes once, without blocking. Returns the number of bytes written. On failure, returns 0 and sets `error`:
 /// would_block means that the send buffer is full.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;

@@ -5,6 +5,7 @@
 // Error handling: on_disconnected reports any failure.
 #include <algorithm>
 
+#include "rpcrdma/base/host_path.hpp"
 #include "stream/stream.hpp"
 
 namespace rpcrdma::fabric::iwarp {
@@ -93,7 +94,7 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   info_ = std::move(info);
   if (within_host()) {
     limit_send_buffer(socket_, kSendBufferAtFirst);
-    do_not_pace(socket_);
+    do_not_pace(socket_.native_handle());
   }
   const std::uint32_t mulpdu = choose_mulpdu();
   sends_.start(mulpdu, agreement.outbound_reads);
@@ -107,9 +108,7 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   read();
 }
 
-bool Stream::within_host() const {
-  return info_.peer.address().is_loopback() || info_.peer.address() == info_.local.address();
-}
+bool Stream::within_host() const { return rpcrdma::within_host(info_.local.address(), info_.peer.address()); }
 
 std::uint32_t Stream::choose_mulpdu() {
   if (fabric_->options.max_ulpdu != 0) return clamp_mulpdu(fabric_->options.max_ulpdu);
