@@ -97,8 +97,9 @@ void Link::connect() {
     self->state_ = State::connected;
     error_code ignored;
     self->socket_.set_option(tcp::no_delay(true), ignored);
-    const tcp::endpoint local = self->socket_.local_endpoint(ignored);
-    if (within_host(local.address(), self->server_.address())) do_not_pace(self->socket_.native_handle());
+    const auto local = self->socket_.local_endpoint(ignored).address();
+    if (within_host(local, self->socket_.remote_endpoint(ignored).address()))
+      do_not_pace(self->socket_.native_handle());
     self->read_next();
     self->write_next();
   });

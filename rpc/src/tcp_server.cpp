@@ -9,6 +9,7 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/base/host_path.hpp"
 #include "rpcrdma/base/log_reason.hpp"
 #include "tcp_connection.hpp"
 
@@ -52,12 +53,6 @@ class Acceptor final : public std::enable_shared_from_this<Acceptor> {
   bool closed_ = false;
   LogLimit lines_;  // about connections that are not accepted
 };
-
-/// The IPv4 address of an IPv4 client that connected to an IPv6 socket.
-tcp::endpoint unmapped(const tcp::endpoint& peer) {
-  if (!peer.address().is_v6() || !peer.address().to_v6().is_v4_mapped()) return peer;
-  return {boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, peer.address().to_v6()), peer.port()};
-}
 
 Result<tcp::endpoint> Acceptor::listen(const tcp::endpoint& local) {
   error_code status;
@@ -109,7 +104,8 @@ void Acceptor::on_accept(error_code status, tcp::socket socket, const std::share
 
 void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::socket socket) {
   error_code gone;
-  const tcp::endpoint peer = unmapped(socket.remote_endpoint(gone));
+  const tcp::endpoint from = socket.remote_endpoint(gone);
+  const tcp::endpoint peer(unmapped(from.address()), from.port());
   if (gone) {
     ++shared_->failed;
     return;

@@ -4,15 +4,12 @@
 #include <charconv>
 #include <cstring>
 
+#include "rpcrdma/base/host_path.hpp"
+
 namespace rpcrdma::nfsd {
 namespace {
 
 namespace ip = boost::asio::ip;
-
-ip::address plain(const ip::address& address) {
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, address.to_v6());
-  return address;
-}
 
 /// True if the first `bits` bits are equal.
 template <class Bytes>
@@ -33,7 +30,7 @@ bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
 /// range would also hold addresses that are not IPv4-mapped.
 std::optional<Cidr> Cidr::make(const ip::address& base, unsigned bits) {
   Cidr range;
-  range.base_ = plain(base);
+  range.base_ = unmapped(base);
   range.bits_ = bits;
   if (!base.is_v6() || range.base_.is_v6()) return range;
   constexpr unsigned kMappedPrefix = 96;
@@ -58,7 +55,7 @@ std::optional<Cidr> Cidr::parse(std::string_view text) {
 }
 
 bool Cidr::contains(const ip::address& address) const noexcept {
-  const ip::address other = plain(address);
+  const ip::address other = unmapped(address);
   if (other.is_v4() != base_.is_v4()) return false;
   return base_.is_v4() ? same_prefix(base_.to_v4().to_bytes(), other.to_v4().to_bytes(), bits_)
                        : same_prefix(base_.to_v6().to_bytes(), other.to_v6().to_bytes(), bits_);

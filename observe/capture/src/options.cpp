@@ -3,6 +3,8 @@
 #include <charconv>
 #include <limits>
 
+#include "rpcrdma/base/host_path.hpp"
+
 #include "rpcrdma/capture/capture.hpp"
 
 namespace rpcrdma::capture {
@@ -64,9 +66,7 @@ bool take(std::string_view name, std::string_view value, CaptureOptions& options
 }  // namespace
 
 bool AddressRange::contains(const IpAddress& other) const noexcept {
-  namespace ip = boost::asio::ip;
-  if (other.is_v6() && other.to_v6().is_v4_mapped() && address.is_v4())
-    return contains(ip::make_address_v4(ip::v4_mapped, other.to_v6()));
+  if (const IpAddress plain = rpcrdma::unmapped(other); plain != other && address.is_v4()) return contains(plain);
   const auto same = [this](const auto& one, const auto& two) {
     for (unsigned bit = 0; bit < bits; ++bit)
       if (((one[bit / 8] ^ two[bit / 8]) >> (7 - bit % 8) & 1) != 0) return false;

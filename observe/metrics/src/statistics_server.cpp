@@ -20,6 +20,7 @@
 
 #include "own_host.hpp"
 #include "page.hpp"
+#include "rpcrdma/base/host_path.hpp"
 #include "rpcrdma/observe/metrics/text.hpp"
 
 namespace rpcrdma::observe {
@@ -79,9 +80,7 @@ struct State : std::enable_shared_from_this<State> {
 };
 
 error_code State::listen(const tcp::endpoint& local) {
-  const auto address = local.address();
-  loopback = address.is_loopback() || (address.is_v6() && address.to_v6().is_v4_mapped() &&
-                                       asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback());
+  loopback = unmapped(local.address()).is_loopback();
   error_code failed;
   acceptor.open(local.protocol(), failed);
   if (!failed) acceptor.set_option(tcp::acceptor::reuse_address(true), failed);

@@ -13,6 +13,14 @@
 namespace rpcrdma {
 namespace {
 
+TEST(Unmapped, ChangesMappedAddressesOnly) {
+  const auto plain = [](const char* from) { return unmapped(boost::asio::ip::make_address(from)).to_string(); };
+  EXPECT_EQ(plain("::ffff:192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(plain("192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(plain("2001:db8::1"), "2001:db8::1");
+  EXPECT_EQ(plain("::1"), "::1");
+}
+
 // The default of the system may be a congestion control that paces.
 TEST(DoNotPace, UsesReno) {
   const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -33,6 +41,8 @@ TEST(WithinHost, LoopbackOrTheSameAddress) {
   EXPECT_TRUE(within("::1", "::1"));
   EXPECT_TRUE(within("192.0.2.1", "192.0.2.1"));
   EXPECT_TRUE(within("::ffff:127.0.0.1", "::ffff:127.0.0.1"));
+  EXPECT_TRUE(within("::ffff:127.0.0.1", "::ffff:127.0.0.2"));
+  EXPECT_TRUE(within("::ffff:192.0.2.1", "192.0.2.1"));
   EXPECT_FALSE(within("192.0.2.1", "192.0.2.2"));
   EXPECT_FALSE(within("::ffff:192.0.2.1", "::ffff:192.0.2.2"));
 }

@@ -375,6 +375,8 @@ TEST(Framing, ReadsOfSmallFramesGrow) {
     EXPECT_GE(room(), 32u * 4096);
     send(60000, 1);
     EXPECT_LE(room(), at_first);
+    send(24, 32);  // the reader no longer expects a large frame
+    EXPECT_LE(room(), 2 * at_first);
   }
   ASSERT_EQ(kept.whole(), sent);
   for (const auto& segment : kept.segments) EXPECT_TRUE(test::has_pattern(segment.payload, 7));

@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 
+#include "rpcrdma/base/host_path.hpp"
 #include "rpcrdma/base/log_format.hpp"
 
 namespace rpcrdma {
@@ -71,8 +72,7 @@ class StderrSink final : public LogSink {
 /// belongs to the group of the IPv4 address.
 std::size_t group_of(const boost::asio::ip::address& peer) noexcept {
   using namespace boost::asio::ip;
-  if (peer.is_v4()) return std::hash<address_v4>{}(peer.to_v4());
-  if (peer.to_v6().is_v4_mapped()) return std::hash<address_v4>{}(make_address_v4(v4_mapped, peer.to_v6()));
+  if (const address plain = unmapped(peer); plain.is_v4()) return std::hash<address_v4>{}(plain.to_v4());
   constexpr std::size_t kHalf = LogLimit::kGroups / 2;
   address_v6::bytes_type prefix = peer.to_v6().to_bytes();
   std::fill(prefix.begin() + prefix.size() / 2, prefix.end(), 0);

@@ -4,18 +4,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "rpcrdma/base/host_path.hpp"
+
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
 IwarpOptions sane(IwarpOptions options) {
   options.max_read_depth = std::min<std::uint32_t>(options.max_read_depth, kDepthNotNegotiated - 1);
   return options;
-}
-
-bool is_loopback(const boost::asio::ip::address& address) {
-  if (address.is_v6() && address.to_v6().is_v4_mapped())
-    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).is_loopback();
-  return address.is_loopback();
 }
 
 }  // namespace
@@ -46,7 +42,7 @@ SetupWishes FabricState::wishes(const QueuePairOptions& wanted, const Endpoint& 
                                 const Endpoint& peer) const noexcept {
   SetupWishes out;
   // [5044-4.4-b] [5044-4.4-k] [5041-3-d] without the option, CRCs are off only if both addresses are loopback
-  out.crc = options.crc.value_or(!(is_loopback(local.address()) && is_loopback(peer.address())));
+  out.crc = options.crc.value_or(!(unmapped(local.address()).is_loopback() && unmapped(peer.address()).is_loopback()));
   out.markers = options.request_markers;
   out.enhanced = options.enhanced;
   out.peer_to_peer = options.peer_to_peer;

@@ -10,8 +10,8 @@ namespace {
 
 /// A read offers kMinScratch bytes of the scratch buffer at first, and up to kMaxScratch while many small frames
 /// arrive: room for the replies to 32 READs of 4 KiB, as many as there are default credits. The peer can then answer
-/// all of them in one turn. The buffer has kFirstScratch bytes until a read needs more, since most connections never
-/// do.
+/// all of them in one turn. The buffer has kFirstScratch bytes until a read may need more, and kMaxScratch from then
+/// on.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kFirstScratch = 16384;
 constexpr std::size_t kMaxScratch = 147456;
@@ -84,7 +84,7 @@ void FpduReader::filled(std::size_t count) noexcept {
     consume_with_markers(octets);
   else
     consume(octets);
-  if (full && !on_guard()) grow();
+  if (full && !on_guard() && state_ != State::stopped) grow();
 }
 
 /// Doubles the number of bytes that the next read may put into the scratch buffer, which is empty. The number stays the

@@ -114,7 +114,7 @@ class FpduReader {
   std::unique_ptr<std::byte[]> scratch_;
   std::size_t scratch_capacity_ = 0;  // the size of scratch_ in bytes
   // The number of bytes that plan() lets a read put into scratch_ while on_guard() is false. Doubles, up to a maximum,
-  // when a read uses all of them. Returns to the minimum when a large frame arrives.
+  // when a read uses all of them. A large frame resets it to the minimum.
   std::size_t scratch_size_ = 0;
 };
 
