@@ -51,7 +51,10 @@ class SystemCalls(Case):
         (self.files / "sub" / "file").write_bytes(b"text")
         for folder in (top, self.files, self.files / "sub"):
             os.chmod(folder, 0o777)
-        self.one = self.server([f"{self.files}:/files,async"], options=["--tcp-listen", "127.0.0.1:0", "--poll", "off"])
+        (top / "sync").mkdir()
+        os.chmod(top / "sync", 0o777)
+        self.one = self.server([f"{self.files}:/files,async", f"{top}/sync:/sync"],
+                               options=["--tcp-listen", "127.0.0.1:0", "--poll", "off"])
         self.peer = TcpPeer(self.one.tcp[0])
         self.addCleanup(self.peer.close)
         self.sub = self.peer.lookup(self.peer.mount("/files"), "sub")
@@ -107,6 +110,14 @@ class SystemCalls(Case):
         """A server that finds nothing when it looks for work looks less often before it waits."""
         table = self.counted([(GETATTR, opaque(self.file))] * CALLS, without="getppid")
         self.assertLess(table.get("epoll_wait", 0) + table.get("epoll_pwait", 0), 1.6, table)
+
+    def test_two_waits_for_a_change_on_the_disk(self):
+        """An event loop that does not poll waits for the call and for the I/O thread, and does not look in between."""
+        place = self.peer.mount("/sync")
+        names = [b"name%d" % index for index in range(CALLS)]
+        calls = [nfs.create(place, name, nfs.GUARDED, nfs.mode_of(0o644)) for name in names]
+        table = self.counted(calls, without="getppid")
+        self.assertLess(table.get("epoll_wait", 0) + table.get("epoll_pwait", 0), 2.5, table)
 
     def test_calls_that_arrive_together(self):
         """The replies to calls that arrive together are sent together."""

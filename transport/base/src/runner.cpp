@@ -51,6 +51,9 @@ std::size_t Runner::run_one() {
 }
 
 std::size_t Runner::poll() {
+  // If the last wait did not poll, neither does this one, as a rule. It then leaves out the look, too, since block()
+  // also finds work that is ready.
+  if (!polled_ && policy_.window(Clock::now()) <= Clock::duration::zero()) return 0;
   const auto poll_once = [this] {
     const Running running(*this);
     return context_.poll_one();
@@ -84,7 +87,8 @@ std::size_t Runner::spin(Poll look, Clock::duration& left, unsigned& vain_looks)
   }
   const Clock::time_point start = Clock::now();
   const Clock::duration window = std::min<Clock::duration>(policy_.window(start), left);
-  if (window <= Clock::duration::zero()) {
+  polled_ = window > Clock::duration::zero();
+  if (!polled_) {
     yields_paid_ = 0;
     return 0;
   }
