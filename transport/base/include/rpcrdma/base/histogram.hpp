@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -48,7 +49,8 @@ class Histogram {
   std::uint64_t quantile(double q) const noexcept {
     const std::uint64_t all = count();
     if (all == 0) return 0;
-    const auto rank = std::clamp(static_cast<std::uint64_t>(q * static_cast<double>(all) + 0.5), std::uint64_t{1}, all);
+    const auto rank =
+        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::llround(q * static_cast<double>(all))), 1, all);
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < kBuckets; ++i)
       if ((seen += at(i)) >= rank) return lowest(i + 1) - 1;
