@@ -9,14 +9,12 @@
 
 namespace rpcrdma {
 
-using boost::asio::ip::address;
-
-address unmapped(const address& from) noexcept {
+boost::asio::ip::address unmapped(const boost::asio::ip::address& from) noexcept {
   if (!from.is_v6() || !from.to_v6().is_v4_mapped()) return from;
   return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, from.to_v6());
 }
 
-bool within_host(const address& local, const address& peer) noexcept {
+bool within_host(const boost::asio::ip::address& local, const boost::asio::ip::address& peer) noexcept {
   return unmapped(peer).is_loopback() || unmapped(peer) == unmapped(local);
 }
 

@@ -51,8 +51,7 @@ std::size_t Runner::run_one() {
 }
 
 std::size_t Runner::poll() {
-  // If the last wait did not poll, neither does this one, as a rule. It then leaves out the look, too, since block()
-  // also finds work that is ready.
+  // While the policy permits no polling, does not look for work either, since block() also finds work that is ready.
   if (!polled_ && policy_.window(Clock::now()) <= Clock::duration::zero()) return 0;
   const auto poll_once = [this] {
     const Running running(*this);

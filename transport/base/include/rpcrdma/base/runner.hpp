@@ -81,7 +81,7 @@ class RPCRDMA_EXPORT Runner {
   WaitPolicy policy_;
   bool measures_;
   bool running_ = false;      // a handler is running
-  bool polled_ = true;        // the last wait that could poll for a time did so
+  bool polled_ = true;        // the last wait began with polling
   bool hastened_ = false;     // hasten() has been called since run_one() began
   unsigned yields_paid_ = 0;  // how many calls of spin() in a row found work directly after their first yield
   unsigned vain_looks_ = 0;   // how many calls of poll() in a row found nothing before they polled for a time
