@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "rpcrdma/base/host_path.hpp"
+
 namespace rpcrdma::ipoib {
 namespace {
 
@@ -26,9 +28,7 @@ IpBytes ip_bytes(const boost::asio::ip::address& address) noexcept {
 boost::asio::ip::address address_of(const IpBytes& bytes) noexcept {
   boost::asio::ip::address_v6::bytes_type out;
   std::memcpy(out.data(), bytes.data(), bytes.size());
-  const boost::asio::ip::address_v6 address(out);
-  if (!address.is_v4_mapped()) return address;
-  return boost::asio::ip::address_v4({out[12], out[13], out[14], out[15]});
+  return unmapped(boost::asio::ip::address_v6(out));
 }
 
 // An IPv6 range that includes the IPv4-mapped addresses does not match them: they represent IPv4 addresses.

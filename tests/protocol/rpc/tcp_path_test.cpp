@@ -4,8 +4,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <set>
 #include <string>
+#include <vector>
 
 #include "bed.hpp"
 #include "rpcrdma/base/fd.hpp"
@@ -22,18 +22,21 @@ std::string congestion_control(int socket) {
   return ::getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, &length) == 0 ? name : "";
 }
 
-/// The congestion controls of the TCP connections of this process. `count` is set to their number.
-std::set<std::string> of_connections(int& count) {
-  std::set<std::string> out;
-  count = 0;
+/// The port of one end of a connection: `end` is getsockname or getpeername. 0 if `fd` is not connected by TCP.
+int port(int fd, int (*end)(int, sockaddr*, socklen_t*)) {
+  sockaddr_storage at{};
+  socklen_t length = sizeof at;
+  if (end(fd, reinterpret_cast<sockaddr*>(&at), &length) != 0) return 0;
+  if (at.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(at).sin6_port);
+  return at.ss_family == AF_INET ? ntohs(reinterpret_cast<const sockaddr_in&>(at).sin_port) : 0;
+}
+
+/// The congestion controls of the open connections of this process to or from `server`, a port.
+std::vector<std::string> of_connections(int server) {
+  std::vector<std::string> out;
   for (int fd = 0; fd < 1024; ++fd) {
-    sockaddr_storage peer{};
-    socklen_t length = sizeof peer;
-    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
-    if (const std::string name = congestion_control(fd); !name.empty()) {
-      out.insert(name);
-      ++count;
-    }
+    const int peer = port(fd, &::getpeername);
+    if (peer != 0 && (peer == server || port(fd, &::getsockname) == server)) out.push_back(congestion_control(fd));
   }
   return out;
 }
@@ -60,9 +63,7 @@ TEST(TcpWithinHost, UsesReno) {
       done = true;
     });
     ASSERT_TRUE(bed.wait([&] { return done; }));
-    int count = 0;
-    EXPECT_EQ(of_connections(count), std::set<std::string>{"reno"});
-    EXPECT_EQ(count, 2);
+    EXPECT_EQ(of_connections(at->port()), std::vector<std::string>(2, "reno"));
   }
 }
 

@@ -39,7 +39,7 @@ class HandleCodec {
 
  private:
   using Tag = std::array<std::byte, 16>;
-  /// The tag of the `length` bytes before it in a handle.
+  /// The first `length` bytes of a handle, and the tag that follows them.
   struct Known {
     std::array<std::byte, FileHandle::kMaxSize> octets;
     std::size_t length = 0;
