@@ -155,8 +155,8 @@ class RPCRDMA_EXPORT Client {
   }
   /// Whether dispatch() to `executor` runs a function before it returns.
   static bool runs_at_once(const TrackedExecutor& executor) noexcept {
-    constexpr boost::asio::execution::blocking_t blocking;
-    return executor.running_in_this_thread() && boost::asio::query(executor, blocking) == blocking.possibly;
+    constexpr boost::asio::execution::blocking_t kBlocking;
+    return executor.running_in_this_thread() && boost::asio::query(executor, kBlocking) == kBlocking.possibly;
   }
 
   template <Procedure P, class Handler>

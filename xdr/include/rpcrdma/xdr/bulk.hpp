@@ -36,8 +36,8 @@ enum class bulk_kind : std::uint32_t {
 ///
 /// Incoming, client. The kind is `placed` if the caller provided buffers for the result. Otherwise it is `octets`, and
 /// the data is valid as long as the Decoded<T>.
-// NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 // [8166-3.4.4.3-a] the only type that can be reduced is an opaque
+// NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct bulk_data {
   std::uint32_t length;             ///< bytes, without pad
   bulk_kind kind;                   ///< the place of the bytes
