@@ -8,7 +8,7 @@
 // is at fault, the call counts as sent and waits for the end of the connection.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
-#include "rpcrdma/base/probe.hpp"
+#include "rpcrdma/connection/probe.hpp"
 
 namespace rpcrdma::transport {
 namespace {

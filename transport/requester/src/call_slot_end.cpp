@@ -7,7 +7,7 @@
 // that the peer may still invalidate, and the fabric lacks Capabilities::late_invalidation.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
-#include "rpcrdma/base/probe.hpp"
+#include "rpcrdma/connection/probe.hpp"
 
 namespace rpcrdma::transport {
 

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "rpcrdma/base/probe.hpp"
 #include "rpcrdma/base/random_number.hpp"
+#include "rpcrdma/connection/probe.hpp"
 
 namespace rpcrdma::transport {
 

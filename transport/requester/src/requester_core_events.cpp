@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "requester_core.hpp"
-#include "rpcrdma/base/probe.hpp"
+#include "rpcrdma/connection/probe.hpp"
 
 namespace rpcrdma::transport {
 

@@ -13,7 +13,7 @@
 
 #include "call_impl.hpp"
 #include "pull_job.hpp"
-#include "rpcrdma/base/probe.hpp"
+#include "rpcrdma/connection/probe.hpp"
 #include "service.hpp"
 #include "serving_link.hpp"
 

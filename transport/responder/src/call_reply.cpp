@@ -12,7 +12,7 @@
 #include "call_impl.hpp"
 #include "pull_job.hpp"
 #include "rpcrdma/base/log_reason.hpp"
-#include "rpcrdma/base/probe.hpp"
+#include "rpcrdma/connection/probe.hpp"
 #include "service.hpp"
 #include "serving_link.hpp"
 

@@ -8,7 +8,7 @@
 #include "pull_job.hpp"
 
 #include "call_impl.hpp"
-#include "rpcrdma/base/probe.hpp"
+#include "rpcrdma/connection/probe.hpp"
 
 namespace rpcrdma::transport {
 
