@@ -11,6 +11,7 @@
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/base/after_handler.hpp"
 #include "rpcrdma/base/run_or_else.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
 
@@ -113,7 +114,12 @@ void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
   };
   boost::asio::post(context, boost::asio::bind_allocator(PostAllocator<void>(post_memory_),
                                                          run_or_end(
-                                                             *call_, [this, step] { (this->*step)(); }, end)));
+                                                             *call_,
+                                                             [this, step] {
+                                                               const HandlerScope scope(call_->context());
+                                                               (this->*step)();
+                                                             },
+                                                             end)));
 }
 
 BufferRef ServerCallState::stage(std::uint32_t size) {

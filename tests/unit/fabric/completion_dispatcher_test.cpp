@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/post.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "rpcrdma/base/after_handler.hpp"
 #include "support/run.hpp"
 
 namespace rpcrdma::fabric {
@@ -181,6 +184,37 @@ TEST_F(Dispatcher, QuiesceRecallsWhatWasPosted) {
   add(0);
   dispatcher_.wake(nullptr);
   dispatcher_.quiesce();
+  test::run_ready(context_);
+  EXPECT_EQ(log_, "");
+}
+
+// Once, and before the next handler if the handler has a HandlerScope.
+TEST_F(Dispatcher, WakeSoonRunsAtTheEndOfTheHandler) {
+  for (const bool scoped : {true, false}) {
+    log_.clear();
+    boost::asio::post(context_, [&] {
+      std::optional<HandlerScope> scope;
+      if (scoped) scope.emplace(context_);
+      dispatcher_.wake_soon(nullptr);  // nothing to run
+      add(0);
+      dispatcher_.wake_soon(nullptr);
+      dispatcher_.wake_soon(nullptr);
+      dispatcher_.wake(nullptr);
+      note('h');
+    });
+    boost::asio::post(context_, [&] { note('n'); });
+    test::run_ready(context_);
+    EXPECT_EQ(log_, scoped ? "h0|on" : "hn0|o");
+  }
+}
+
+TEST_F(Dispatcher, NothingRunsAtTheEndOfTheHandlerThatQuiesces) {
+  boost::asio::post(context_, [&] {
+    const HandlerScope scope(context_);
+    add(0);
+    dispatcher_.wake_soon(nullptr);
+    dispatcher_.quiesce();
+  });
   test::run_ready(context_);
   EXPECT_EQ(log_, "");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The life cycle of a connection: created with receives posted, started, established (thresholds
-// negotiated), ended. The end of a batch of completions submits the work that was posted during the batch. A function
-// posted to the io_context submits all other work.
+// negotiated), ended. The end of a batch of completions submits the work that was posted during the batch. A later
+// handler, or the end of the present one, submits all other work.
 // Ownership. A connection owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
 // Errors. A failed post aborts the connection; connection.hpp names the exceptions. Unless destroy() ends the
 // connection, the user receives one on_disconnected(), from the io_context, after the queue pair has been quiesced.
@@ -54,7 +54,8 @@ Connection::Connection(const ConnectionSetup& setup, fabric::ConnectionInfo info
       first_receive_size_(receive_size(setup.options)),
       receives_(*setup.pool, setup.receive_budget, first_receive_size_),
       send_queue_(credits_of(setup, Role::client) + setup.chunk_work),
-      reply_queue_(credits_of(setup, Role::server) + kErrorSends) {
+      reply_queue_(credits_of(setup, Role::server) + kErrorSends),
+      after_handler_(setup.fabric->context()) {
   if (info_.number == 0) info_.number = next_connection_number();
   info_.fabric = setup.fabric->capabilities().name;
   setup_.log = setup.log.with(info_.subject());

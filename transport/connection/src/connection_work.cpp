@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The end of a batch of completions, or of the set-up, submits the work that was posted until then. A
-// function posted to the io_context submits the work that is posted at other times.
+// later handler, or after submit_soon() the end of the present one, submits the work that is posted at other times.
 // Errors. A failed post aborts the connection. If a range cannot be exposed, or the sink of a Read exceeds the limit of
 // locked memory, only the call fails.
 #include "rpcrdma/connection/connection.hpp"
@@ -34,10 +34,18 @@ error_code Connection::posted(error_code status, const fabric::WorkContext* cont
 void Connection::schedule_submit() noexcept {
   if (in_batch_ || submit_scheduled_ || !connected_) return;
   submit_scheduled_ = true;
-  guard_.post(context(), [](Connection& self) {
-    self.submit_scheduled_ = false;
-    self.end_batch();
-  });
+  guard_.post(context(), [](Connection& self) { self.scheduled_submit(); });
+}
+
+void Connection::submit_soon() noexcept {
+  if (in_batch_ || submit_scheduled_ || !connected_) return;
+  submit_scheduled_ =
+      after_handler_.schedule([](void* self) noexcept { static_cast<Connection*>(self)->scheduled_submit(); }, this);
+}
+
+void Connection::scheduled_submit() noexcept {
+  submit_scheduled_ = false;
+  end_batch();
 }
 
 void Connection::on_batch_end() noexcept { end_batch(); }

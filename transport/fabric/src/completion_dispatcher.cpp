@@ -20,8 +20,8 @@ constinit NoEvents no_events;
 }  // namespace
 
 CompletionDispatcher::CompletionDispatcher(boost::asio::io_context& context, QueuePairEvents& events,
-                                           Counters& counters, Owner* owner) noexcept
-    : context_(context), events_(&events), counters_(counters), owner_(owner) {}
+                                           Counters& counters, Owner* owner)
+    : context_(context), events_(&events), counters_(counters), owner_(owner), after_handler_(context) {}
 
 void CompletionDispatcher::add(WorkContext& context, const Completion& completion, std::uint32_t* slots,
                                std::uint32_t count) noexcept {
@@ -71,14 +71,23 @@ void CompletionDispatcher::run_end() {
 }
 
 void CompletionDispatcher::wake(std::shared_ptr<void> keep) {
-  if (running_ || posted_ || !pending()) return;
-  posted_ = true;
-  auto handler = [this, keep = std::move(keep)] {
-    posted_ = false;
-    run();
-    if (owner_ != nullptr) owner_->on_dispatched();
-  };
+  if (!needs_run()) return;
+  scheduled_ = true;
+  auto handler = [this, keep = std::move(keep)] { run_scheduled(); };
   boost::asio::post(context_, boost::asio::bind_allocator(PostAllocator<void>(post_memory_), std::move(handler)));
+}
+
+void CompletionDispatcher::wake_soon(std::shared_ptr<void> keep) {
+  if (!needs_run()) return;
+  scheduled_ = after_handler_.schedule(
+      [](void* self) noexcept { static_cast<CompletionDispatcher*>(self)->run_scheduled(); }, this);
+  wake(std::move(keep));
+}
+
+void CompletionDispatcher::run_scheduled() noexcept {
+  scheduled_ = false;
+  run();
+  if (owner_ != nullptr) owner_->on_dispatched();
 }
 
 void CompletionDispatcher::quiesce() noexcept {

@@ -107,6 +107,8 @@ void CallImpl::end_if_ready() {
 }
 
 void CallImpl::send_reply() {
+  // With other calls in progress, their replies may be ready, too, and go out together with this one.
+  if (link_->calls() == 1) connection_->submit_soon();
   if (!builder_.ok()) {
     if (!message_.begun() || builder_.failure() == BuildFailure::out_of_memory)
       return connection_->abort(BaseError::out_of_memory);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "rpcrdma/base/after_handler.hpp"
 #include "rpcrdma/base/histogram.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/recycler.hpp"
@@ -250,6 +251,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     in_batch_ = true;
     ++progress_.completed;
   }
+  /// To be called before work is posted that is not to wait for other handlers. Outside a batch, this work is submitted
+  /// at the end of the present handler of the io_context, if AfterHandler permits it. Otherwise other handlers may run
+  /// before, and what they post is submitted with it.
+  void submit_soon() noexcept;
   /// The numbers of work requests of the send queue that were posted with a context since the start, and of those that
   /// have completed. If the two numbers differ and `completed` does not grow for a long time, the peer has probably
   /// stopped answering Reads or accepting Writes and Sends.
@@ -300,6 +305,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   error_code posted(error_code status, const fabric::WorkContext* context = nullptr) noexcept;
   void schedule_submit() noexcept;
   void end_batch() noexcept;
+  void scheduled_submit() noexcept;
   void note_latencies() noexcept;
   void received(ReceiveSlot& slot, const fabric::Completion& completion) noexcept;
   void learn_version(const wire::Header& header) noexcept;
@@ -348,6 +354,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::vector<PostedReply> replies_;                  // the replies posted in this batch
   std::chrono::steady_clock::time_point batch_time_;  // the clock's epoch if the clock has not been read in this batch
   WeakGuard<Connection> guard_{*this};
+  AfterHandler after_handler_;
   bool connected_ = false;
   bool was_connected_ = false;
   bool closing_ = false;

@@ -5,9 +5,9 @@
 // Operation. The provider adds completions, and the start and the end of the connection, as they occur. run() calls the
 // user's callbacks for them: on_established() first, then those of the completions in the order of addition, and
 // on_disconnected() last. After each batch of completions, run() calls on_batch_end(). The provider calls run() from
-// its own handlers on the io_context, or lets wake() post it. The provider does not call run() within those of its
-// functions that the user calls. Before the callback of a work request runs, the slots of the work request are free
-// again, so that the callback can post.
+// its own handlers on the io_context, or lets wake() or wake_soon() schedule it. The provider does not call run()
+// within those of its functions that the user calls. Before the callback of a work request runs, the slots of the work
+// request are free again, so that the callback can post.
 //
 // Ownership. WorkContext and QueuePairEvents objects belong to the user. A callback may quiesce the queue pair, but
 // must not destroy it, because run() continues after the callback.
@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 
+#include "rpcrdma/base/after_handler.hpp"
 #include "rpcrdma/base/post_memory.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/fabric/ring.hpp"
@@ -29,7 +30,8 @@ class CompletionDispatcher {
   /// The provider that the dispatcher calls back.
   class Owner {
    public:
-    /// The dispatcher calls this function after each run() that wake() has posted, unless quiesce() has been called.
+    /// The dispatcher calls this function after each run() that wake() or wake_soon() has scheduled, unless quiesce()
+    /// has been called.
     /// The provider then does the work that the callbacks have made necessary, such as transmitting.
     virtual void on_dispatched() noexcept = 0;
 
@@ -41,8 +43,7 @@ class CompletionDispatcher {
   static constexpr int kMaxBatches = 4;
 
   /// `owner` may be null. All arguments must outlive the dispatcher, but `events` is not used after quiesce().
-  CompletionDispatcher(boost::asio::io_context& context, QueuePairEvents& events, Counters& counters,
-                       Owner* owner) noexcept;
+  CompletionDispatcher(boost::asio::io_context& context, QueuePairEvents& events, Counters& counters, Owner* owner);
   CompletionDispatcher(const CompletionDispatcher&) = delete;
   CompletionDispatcher& operator=(const CompletionDispatcher&) = delete;
 
@@ -63,9 +64,11 @@ class CompletionDispatcher {
   bool running() const noexcept { return running_; }
   /// Delivers pending callbacks, at most `max_batches` batches. Does nothing if called from within a callback.
   void run(int max_batches = kMaxBatches);
-  /// Posts run() if a callback is pending and run() is neither posted nor running. `keep` keeps this object alive until
-  /// the posted run() ends.
+  /// Posts run() if a callback is pending and run() is neither scheduled nor running. `keep` keeps this object alive
+  /// until that run() ends.
   void wake(std::shared_ptr<void> keep);
+  /// As wake(), but run() is called at the end of the present handler of the io_context, if AfterHandler permits it.
+  void wake_soon(std::shared_ptr<void> keep);
   /// Drops pending callbacks. No callback starts after this call; if a callback is running, it is the last.
   void quiesce() noexcept;
 
@@ -81,6 +84,8 @@ class CompletionDispatcher {
     const ConnectionInfo* refusal = nullptr;
   };
 
+  bool needs_run() const noexcept { return !running_ && !scheduled_ && pending(); }
+  void run_scheduled() noexcept;
   void run_batch();
   void run_end();
 
@@ -88,12 +93,13 @@ class CompletionDispatcher {
   QueuePairEvents* events_;  // after quiesce(): an object whose functions do nothing
   Counters& counters_;
   Owner* owner_;
+  AfterHandler after_handler_;
   PostMemory post_memory_;
   Ring<Ready> ready_;
   const ConnectionInfo* established_ = nullptr;
   std::optional<End> end_;
   bool running_ = false;
-  bool posted_ = false;
+  bool scheduled_ = false;
 };
 
 }  // namespace rpcrdma::fabric

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: posting checks the state and hands the work to its queue; submit() permits its transmission. Finished work
-// leaves its queue in order of posting and is passed to the dispatcher, which runs the callbacks from the io_context,
-// either at the end of a handler of the stream or in a handler that wake() posts.
+// leaves its queue in order of posting and is passed to the dispatcher, which runs the callbacks from the io_context:
+// at the end of a handler of the stream or of the handler that calls submit(), or in a handler that wake() posts.
 // Error handling: work that cannot be posted is refused at once and changes nothing. Outstanding work of a connection
 // that ended completes as flushed, in order.
 #include "stream/stream.hpp"
@@ -62,7 +62,7 @@ void Stream::submit() {
   if (!state_.accepts_work()) return;
   sends_.submit();
   transmit();
-  wake();
+  dispatcher_.wake_soon(shared_from_this());
 }
 
 /// Called while the window of `exposure` is being destroyed. The user may free the memory of the window afterwards. If
