@@ -112,14 +112,13 @@ void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
     release();
     call.discard();
   };
-  boost::asio::post(context, boost::asio::bind_allocator(PostAllocator<void>(post_memory_),
-                                                         run_or_end(
-                                                             *call_,
-                                                             [this, step] {
-                                                               const HandlerScope scope(call_->context());
-                                                               (this->*step)();
-                                                             },
-                                                             end)));
+  const auto run = [this, step] {
+    if (call_->over_tcp()) return (this->*step)();
+    const HandlerScope scope(call_->context());  // does not throw, since the connection has an AfterHandler
+    (this->*step)();
+  };
+  boost::asio::post(context,
+                    boost::asio::bind_allocator(PostAllocator<void>(post_memory_), run_or_end(*call_, run, end)));
 }
 
 BufferRef ServerCallState::stage(std::uint32_t size) {

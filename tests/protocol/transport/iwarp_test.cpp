@@ -9,7 +9,6 @@
 
 #include "exchange.hpp"
 #include "raw_peer.hpp"
-#include "rpcrdma/base/after_handler.hpp"
 #include "rpcrdma/fabric/iwarp/iwarp.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/responder/server.hpp"
@@ -115,66 +114,6 @@ TEST(OverIwarpWorkers, CloseCompletesWhenTheConnectionsAreDestroyed) {
   EXPECT_EQ(*lent, 0u);
   connected.clear();
   server.reset();
-}
-
-// A handler makes a reply after another thread has done the work of the call. A reply to the only call in progress is
-// sent, and its Send completes, before the next handler runs. With another call in progress it waits for other
-// handlers, whose replies are sent with it.
-TEST(OverIwarpReplies, TheHandlerThatMakesTheOnlyReplySendsIt) {
-  for (const std::size_t calls : {1, 2}) {
-    boost::asio::io_context context, clients;
-    const auto server_fabric = make_iwarp(context), client_fabric = make_iwarp(clients);
-    memory::Pool server_pool(*server_fabric), client_pool(*client_fabric);
-    ShapedHandler handler;
-    std::vector<transport::IncomingCall*> held;
-    handler.intercept = [&](transport::IncomingCall& call) { return held.push_back(&call), true; };
-    auto server = transport::Server::make({{server_fabric.get(), &server_pool, &handler}}, {}, {});
-    const auto both_until = [&](const std::function<bool()>& done) {
-      const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
-      while (!done() && std::chrono::steady_clock::now() < end) {
-        run_ready(clients);
-        run_ready(context);
-      }
-      return done();
-    };
-    fabric::Endpoint endpoint;
-    server->listen(kAnyPort, [&](Result<fabric::Endpoint> bound) { endpoint = bound.value(); });
-    ASSERT_TRUE(both_until([&] { return endpoint.port() != 0; }));
-    auto client = transport::Client::make(*client_fabric, client_pool, endpoint, {}, {});
-    std::deque<std::unique_ptr<ShapedCall>> submitted;
-    const auto submit = [&] {
-      submitted.push_back(std::make_unique<ShapedCall>(client_pool, client->requester(), Shape{}));
-      client->requester().submit(*submitted.back());
-    };
-    // The first call learns the credit grant, which permits two at a time.
-    submit();
-    ASSERT_TRUE(both_until([&] { return held.size() == 1; }));
-    const auto answer_first = [&](int& sent) {
-      transport::IncomingCall& call = *held.front();
-      held.erase(held.begin());
-      call.reply().octets(words({call.xid(), 1, 1}));
-      call.send([&sent](error_code) { ++sent; });
-    };
-    int sent = 0;
-    boost::asio::post(context, [&] { answer_first(sent); });
-    ASSERT_TRUE(both_until([&] { return submitted.front()->times_done == 1; }));
-    for (std::size_t n = 0; n < calls; ++n) submit();
-    ASSERT_TRUE(both_until([&] { return held.size() == calls; }));
-    run_ready(context);
-    sent = 0;
-    boost::asio::post(context, [&] {
-      const HandlerScope scope(context);
-      answer_first(sent);
-    });
-    context.restart();
-    ASSERT_EQ(context.poll_one(), 1u);
-    ASSERT_EQ(held.size(), calls - 1);
-    EXPECT_EQ(sent, calls == 1 ? 1 : 0);
-    while (!held.empty()) answer_first(sent);
-    ASSERT_TRUE(both_until([&] { return submitted.back()->times_done == 1 && sent == static_cast<int>(calls); }));
-    client.reset();
-    server.reset();
-  }
 }
 
 // [8166-4.4.1-a] A server issues an RDMA Read, invalidates the handle, and stops reading from its socket. The client

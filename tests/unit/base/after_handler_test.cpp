@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/post.hpp>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,10 +19,11 @@ class AfterHandlerTest : public testing::Test {
  protected:
   /// A function that AfterHandler calls.
   struct Function {
-    Function(boost::asio::io_context& context, std::function<void()> what) : after(context), act(std::move(what)) {}
-    bool schedule() {
-      return after.schedule([](void* self) noexcept { static_cast<Function*>(self)->act(); }, this);
-    }
+    Function(boost::asio::io_context& context, std::function<void()> what)
+        : after(
+              context, [](void* self) noexcept { static_cast<Function*>(self)->act(); }, this),
+          act(std::move(what)) {}
+    bool schedule() { return after.schedule(); }
     AfterHandler after;
     std::function<void()> act;
   };
@@ -112,6 +114,24 @@ TEST_F(AfterHandlerTest, MayBeScheduledAgainButNotWithoutEnd) {
   }
 }
 
+// More functions than a HandlerScope calls before it refuses further ones.
+TEST_F(AfterHandlerTest, AllThatTheHandlerSchedulesAreCalled) {
+  std::deque<Function> functions;
+  int calls = 0, refused = 0;
+  for (int n = 0; n < 100; ++n) {
+    functions.emplace_back(context_, [&, n] {
+      ++calls;
+      if (n >= 50 && !functions[static_cast<std::size_t>(n)].schedule()) ++refused;
+    });
+  }
+  post([&] {
+    for (Function& function : functions) EXPECT_TRUE(function.schedule());
+  });
+  run();
+  EXPECT_EQ(calls, 100);
+  EXPECT_EQ(refused, 50);
+}
+
 TEST_F(AfterHandlerTest, IsCalledAfterAHandlerThatThrows) {
   Function function(context_, [&] { order_ += 'f'; });
   post([&] {
@@ -124,19 +144,23 @@ TEST_F(AfterHandlerTest, IsCalledAfterAHandlerThatThrows) {
   run();
 }
 
-// A handler may itself run the context.
-TEST_F(AfterHandlerTest, IsCalledAfterAHandlerWithinTheHandler) {
-  Function function(context_, [&] { order_ += 'f'; });
+// A handler may itself run the context. Each of the two handlers has functions of its own.
+TEST_F(AfterHandlerTest, BelongsToTheInnermostHandler) {
+  Function outer(context_, [&] { order_ += 'o'; });
+  Function inner(context_, [&] { order_ += 'i'; });
   Function later(context_, [&] { order_ += 'l'; });
   post([&] {
-    EXPECT_TRUE(function.schedule());
-    post([&] { order_ += '2'; });
+    EXPECT_TRUE(outer.schedule());
+    post([&] {
+      EXPECT_TRUE(inner.schedule());
+      order_ += '2';
+    });
     context_.run_one();
     order_ += '1';
     EXPECT_TRUE(later.schedule());
   });
   run();
-  EXPECT_EQ(order_, "2f1l");
+  EXPECT_EQ(order_, "2i1ol");
 }
 
 }  // namespace

@@ -188,7 +188,7 @@ TEST_F(Dispatcher, QuiesceRecallsWhatWasPosted) {
   EXPECT_EQ(log_, "");
 }
 
-// Once, and before the next handler if the handler has a HandlerScope.
+// run() is called once, and before the next handler if the present one has a HandlerScope.
 TEST_F(Dispatcher, WakeSoonRunsAtTheEndOfTheHandler) {
   for (const bool scoped : {true, false}) {
     log_.clear();

@@ -1,57 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the AfterHandlers of an io_context share a list, and its HandlerScopes a counter of those that exist: a
-// handler may run the io_context itself, and so another handler. The destructor of any HandlerScope empties the list.
 #include "rpcrdma/base/after_handler.hpp"
+
+#include <utility>
 
 namespace rpcrdma {
 namespace {
 
-/// The number of functions that a HandlerScope calls before further ones are refused.
+/// A HandlerScope that has called this number of functions refuses further ones, so that other handlers get their turn.
 constexpr unsigned kMany = 8;
 
 }  // namespace
 
-class AfterHandlerService : public boost::asio::execution_context::service {
+class HandlerScopeService : public boost::asio::execution_context::service {
  public:
   static boost::asio::execution_context::id id;
 
-  explicit AfterHandlerService(boost::asio::execution_context& context) : service(context) {}
+  explicit HandlerScopeService(boost::asio::execution_context& context) : service(context) {}
 
-  boost::intrusive::list<AfterHandler, boost::intrusive::constant_time_size<false>> scheduled;  // in order
-  unsigned scopes = 0;
-  unsigned called = 0;  // by the present HandlerScope; at most kMany
+  HandlerScope* present = nullptr;
 
  private:
   void shutdown() override {}
 };
 
-boost::asio::execution_context::id AfterHandlerService::id;
+boost::asio::execution_context::id HandlerScopeService::id;
 
-AfterHandler::AfterHandler(boost::asio::io_context& context)
-    : service_(boost::asio::use_service<AfterHandlerService>(context)) {}
+AfterHandler::AfterHandler(boost::asio::io_context& context, void (*function)(void*) noexcept, void* object)
+    : service_(boost::asio::use_service<HandlerScopeService>(context)), function_(function), object_(object) {}
 
-bool AfterHandler::schedule(Function* function, void* object) noexcept {
-  if (service_.scopes == 0 || service_.called == kMany) return false;
-  function_ = function;
-  object_ = object;
-  service_.scheduled.push_back(*this);
+bool AfterHandler::schedule() noexcept {
+  HandlerScope* const scope = service_.present;
+  if (scope == nullptr || scope->called_ >= kMany) return false;
+  scope->scheduled_.push_back(*this);
   return true;
 }
 
 HandlerScope::HandlerScope(boost::asio::io_context& context)
-    : service_(boost::asio::use_service<AfterHandlerService>(context)) {
-  ++service_.scopes;
-}
+    : service_(boost::asio::use_service<HandlerScopeService>(context)), outer_(std::exchange(service_.present, this)) {}
 
 HandlerScope::~HandlerScope() {
-  while (!service_.scheduled.empty()) {
-    const AfterHandler& next = service_.scheduled.front();
-    service_.scheduled.pop_front();
-    if (service_.called < kMany) ++service_.called;
+  while (!scheduled_.empty()) {
+    const AfterHandler& next = scheduled_.front();
+    scheduled_.pop_front();
+    ++called_;
     next.function_(next.object_);
   }
-  service_.called = 0;
-  --service_.scopes;
+  service_.present = outer_;
 }
 
 }  // namespace rpcrdma

@@ -55,7 +55,9 @@ Connection::Connection(const ConnectionSetup& setup, fabric::ConnectionInfo info
       receives_(*setup.pool, setup.receive_budget, first_receive_size_),
       send_queue_(credits_of(setup, Role::client) + setup.chunk_work),
       reply_queue_(credits_of(setup, Role::server) + kErrorSends),
-      after_handler_(setup.fabric->context()) {
+      after_handler_(
+          setup.fabric->context(), [](void* self) noexcept { static_cast<Connection*>(self)->scheduled_submit(); },
+          this) {
   if (info_.number == 0) info_.number = next_connection_number();
   info_.fabric = setup.fabric->capabilities().name;
   setup_.log = setup.log.with(info_.subject());

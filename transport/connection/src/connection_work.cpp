@@ -39,8 +39,7 @@ void Connection::schedule_submit() noexcept {
 
 void Connection::submit_soon() noexcept {
   if (in_batch_ || submit_scheduled_ || !connected_) return;
-  submit_scheduled_ =
-      after_handler_.schedule([](void* self) noexcept { static_cast<Connection*>(self)->scheduled_submit(); }, this);
+  submit_scheduled_ = after_handler_.schedule();
 }
 
 void Connection::scheduled_submit() noexcept {

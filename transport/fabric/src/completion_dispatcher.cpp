@@ -21,7 +21,12 @@ constinit NoEvents no_events;
 
 CompletionDispatcher::CompletionDispatcher(boost::asio::io_context& context, QueuePairEvents& events,
                                            Counters& counters, Owner* owner)
-    : context_(context), events_(&events), counters_(counters), owner_(owner), after_handler_(context) {}
+    : context_(context),
+      events_(&events),
+      counters_(counters),
+      owner_(owner),
+      after_handler_(
+          context, [](void* self) noexcept { static_cast<CompletionDispatcher*>(self)->run_scheduled(); }, this) {}
 
 void CompletionDispatcher::add(WorkContext& context, const Completion& completion, std::uint32_t* slots,
                                std::uint32_t count) noexcept {
@@ -79,9 +84,8 @@ void CompletionDispatcher::wake(std::shared_ptr<void> keep) {
 
 void CompletionDispatcher::wake_soon(std::shared_ptr<void> keep) {
   if (!needs_run()) return;
-  scheduled_ = after_handler_.schedule(
-      [](void* self) noexcept { static_cast<CompletionDispatcher*>(self)->run_scheduled(); }, this);
-  wake(std::move(keep));
+  if (!after_handler_.schedule()) return wake(std::move(keep));
+  scheduled_ = true;
 }
 
 void CompletionDispatcher::run_scheduled() noexcept {

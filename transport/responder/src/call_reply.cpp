@@ -107,7 +107,7 @@ void CallImpl::end_if_ready() {
 }
 
 void CallImpl::send_reply() {
-  // With other calls in progress, their replies may be ready, too, and go out together with this one.
+  // If other calls are in progress, their replies may be ready, too, and then all are sent together.
   if (link_->calls() == 1) connection_->submit_soon();
   if (!builder_.ok()) {
     if (!message_.begun() || builder_.failure() == BuildFailure::out_of_memory)

@@ -7,8 +7,8 @@
 
 namespace rpcrdma {
 
-class AfterHandlerService;
 class HandlerScope;
+class HandlerScopeService;
 
 /// Calls a function at the end of the present handler of an io_context, before the next handler. A posted handler would
 /// run later and cost more: between two handlers the io_context looks for events, which takes a system call.
@@ -17,41 +17,45 @@ class HandlerScope;
 class RPCRDMA_EXPORT AfterHandler
     : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
-  /// What schedule() takes: a function that is called with the object given beside it.
-  using Function = void(void* object) noexcept;
-
-  /// `context` must outlive this object.
-  explicit AfterHandler(boost::asio::io_context& context);
+  /// For the function that calls `function(object)`. `context` must outlive this object.
+  AfterHandler(boost::asio::io_context& context, void (*function)(void*) noexcept, void* object);
   AfterHandler(const AfterHandler&) = delete;
   AfterHandler& operator=(const AfterHandler&) = delete;
 
-  /// Makes the HandlerScope of the present handler call `function(object)` once, and returns true. Does not call it if
-  /// this object is destroyed before. The function may call schedule() again, and may destroy this object.
+  /// Makes the HandlerScope of the present handler call the function once, and returns true. Does not call it if this
+  /// object is destroyed before. The function may call schedule() again, and may destroy this object.
   ///
   /// Returns false and does nothing if the present handler has no HandlerScope, or if its HandlerScope has already
   /// called many functions. Then post a handler instead. Do not call schedule() again before the function is called.
-  bool schedule(Function* function, void* object) noexcept;
+  bool schedule() noexcept;
 
  private:
   friend HandlerScope;
 
-  AfterHandlerService& service_;
-  Function* function_ = nullptr;
-  void* object_ = nullptr;
+  HandlerScopeService& service_;
+  void (*function_)(void*) noexcept;
+  void* object_;
 };
 
-/// A local variable of a handler of an io_context. Its destructor calls the functions that AfterHandler::schedule() has
-/// been given during its lifetime.
+/// The first local variable of a handler of an io_context, because functions must not be called while the handler has
+/// work to do. The destructor calls the functions of the AfterHandlers that this handler has scheduled. If this handler
+/// runs the io_context itself, the handlers that it runs may have a HandlerScope of their own.
 class RPCRDMA_EXPORT HandlerScope {
  public:
-  /// `context` is the io_context that runs the handler.
+  /// `context` is the io_context that runs the handler. Throws std::bad_alloc; not if an AfterHandler of the io_context
+  /// exists.
   explicit HandlerScope(boost::asio::io_context& context);
   ~HandlerScope();
   HandlerScope(const HandlerScope&) = delete;
   HandlerScope& operator=(const HandlerScope&) = delete;
 
  private:
-  AfterHandlerService& service_;
+  friend AfterHandler;
+
+  HandlerScopeService& service_;
+  HandlerScope* const outer_;
+  boost::intrusive::list<AfterHandler, boost::intrusive::constant_time_size<false>> scheduled_;
+  unsigned called_ = 0;
 };
 
 }  // namespace rpcrdma

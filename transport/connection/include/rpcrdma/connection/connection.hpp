@@ -251,9 +251,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     in_batch_ = true;
     ++progress_.completed;
   }
-  /// To be called before work is posted that is not to wait for other handlers. Outside a batch, this work is submitted
-  /// at the end of the present handler of the io_context, if AfterHandler permits it. Otherwise other handlers may run
-  /// before, and what they post is submitted with it.
+  /// To be called before work is posted that should not wait for other handlers. Outside a batch, the work is then
+  /// submitted at the end of the present handler of the io_context, if AfterHandler permits it. If AfterHandler does
+  /// not, or if a submission has already been scheduled, this call changes nothing.
   void submit_soon() noexcept;
   /// The numbers of work requests of the send queue that were posted with a context since the start, and of those that
   /// have completed. If the two numbers differ and `completed` does not grow for a long time, the peer has probably

@@ -31,8 +31,7 @@ class CompletionDispatcher {
   class Owner {
    public:
     /// The dispatcher calls this function after each run() that wake() or wake_soon() has scheduled, unless quiesce()
-    /// has been called.
-    /// The provider then does the work that the callbacks have made necessary, such as transmitting.
+    /// has been called. The provider then does the work that the callbacks have made necessary, such as transmitting.
     virtual void on_dispatched() noexcept = 0;
 
    protected:
@@ -68,6 +67,7 @@ class CompletionDispatcher {
   /// until that run() ends.
   void wake(std::shared_ptr<void> keep);
   /// As wake(), but run() is called at the end of the present handler of the io_context, if AfterHandler permits it.
+  /// Then `keep` is not used: if this object is destroyed before, run() is not called.
   void wake_soon(std::shared_ptr<void> keep);
   /// Drops pending callbacks. No callback starts after this call; if a callback is running, it is the last.
   void quiesce() noexcept;

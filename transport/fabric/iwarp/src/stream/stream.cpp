@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: posting checks the state and hands the work to its queue; submit() permits its transmission. Finished work
 // leaves its queue in order of posting and is passed to the dispatcher, which runs the callbacks from the io_context:
-// at the end of a handler of the stream or of the handler that calls submit(), or in a handler that wake() posts.
+// at the end of a handler of the stream, or in a handler that wake() posts, or at the end of the handler that calls
+// submit() (HandlerScope).
 // Error handling: work that cannot be posted is refused at once and changes nothing. Outstanding work of a connection
 // that ended completes as flushed, in order.
 #include "stream/stream.hpp"
