@@ -114,7 +114,7 @@ void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
   };
   const auto run = [this, step] {
     if (call_->over_tcp()) return (this->*step)();
-    const HandlerScope scope(call_->context());  // does not throw, since the connection has an AfterHandler
+    const HandlerScope scope(call_->context());  // does not throw: the connection has made an AfterHandler
     (this->*step)();
   };
   boost::asio::post(context,

@@ -42,8 +42,8 @@ class RPCRDMA_EXPORT AfterHandler
 /// runs the io_context itself, the handlers that it runs may have a HandlerScope of their own.
 class RPCRDMA_EXPORT HandlerScope {
  public:
-  /// `context` is the io_context that runs the handler. Throws std::bad_alloc; not if an AfterHandler of the io_context
-  /// exists.
+  /// `context` is the io_context that runs the handler. Throws std::bad_alloc, but not if an AfterHandler of this
+  /// io_context has been made.
   explicit HandlerScope(boost::asio::io_context& context);
   ~HandlerScope();
   HandlerScope(const HandlerScope&) = delete;
