@@ -27,7 +27,6 @@ class LateReply : public testing::Test {
   }
 
   void call() {
-    ++calls_;
     client_->async_call<Nothing>({}, [this](error_code status, const rpc::Decoded<rpc::Void>&) {
       EXPECT_FALSE(status) << status.message();
       ++answered_;
@@ -58,7 +57,7 @@ class LateReply : public testing::Test {
   std::unique_ptr<transport::Server> server_ = transport::Server::make({{fabric_.get(), &pool_, &dispatcher_}}, {}, {});
   std::unique_ptr<transport::Client> connection_;
   std::optional<rpc::Client> client_;
-  int calls_ = 0, answered_ = 0, sent_ = 0;
+  int answered_ = 0, sent_ = 0;
 };
 
 // The handler that encodes the reply to the only call in progress also sends it, and reports the end of its Send.
