@@ -106,6 +106,20 @@ class SystemCalls(Case):
                 table = self.assert_at_most(bound, [one] * CALLS)
                 self.assertLess(table.get("epoll_ctl", 0), 0.1, "no call moves to another thread")
 
+    def test_first_use_of_an_object(self):
+        """An object that is not open is opened by its handle, and its attributes and its place are read once."""
+        handles = []
+        for index in range(CALLS):
+            procedure, arguments = nfs.create(self.sub, b"new%d" % index, nfs.EXCLUSIVE)
+            results = self.peer.results(NFS, 3, procedure, arguments, uid=USER, gid=USER)
+            self.assertEqual(struct.unpack_from(">I", results)[0], nfs.OK)
+            handles.append(nfs.handle_of_new(results[4:]))
+        table = self.counted([(GETATTR, opaque(handle)) for handle in handles])
+        if not table.get("open_by_handle_at"):
+            self.skipTest("NOT CHECKED: the kernel's file handles cannot be used here")
+        self.assertLess(sum(table.get(name, 0) for name in ("statx", "newfstatat", "fstat")), 1.1, table)
+        self.assertLess(table.get("readlinkat", 0), 2.1, table)
+
     def test_one_wait_for_each_call(self):
         """A server that finds nothing when it looks for work looks less often before it waits."""
         table = self.counted([(GETATTR, opaque(self.file))] * CALLS, without="getppid")

@@ -132,12 +132,11 @@ StatusOr<PosixFileSystem::Node> PosixFileSystem::open_node(const NodeKey& key) {
     kept_.drop(key);
   }
   act_as_server();
-  auto fd = locator_->open(key);
-  if (!fd) return fd.error();
-  const auto stat = stat_fd(fd->get());
-  if (!stat) return stat.error();
-  KeptNodePtr kept = kept_.keep(key, *stat, *fd);
-  return kept != nullptr ? node_of(std::move(kept), *stat) : Node{std::move(*fd), *stat};
+  auto opened = locator_->open(key);
+  if (!opened) return opened.error();
+  KeptNodePtr kept = kept_.keep(key, opened->stat, opened->fd, opened->path);
+  if (kept != nullptr) return node_of(std::move(kept), opened->stat);
+  return Node{std::move(opened->fd), opened->stat};
 }
 
 StatusOr<PosixFileSystem::Node> PosixFileSystem::open_directory(const NodeKey& key) {

@@ -52,14 +52,10 @@ NodeKey key_of_handle(const struct file_handle& handle) {
 
 class HandleLocator final : public Locator {
  public:
-  HandleLocator(int root, const struct stat& stat, Fd mount, std::unique_ptr<Locator> places) noexcept
-      : root_(root),
-        root_number_(stat.st_ino),
-        root_device_(stat.st_dev),
-        mount_(std::move(mount)),
-        places_(std::move(places)) {}
+  HandleLocator(int root, const NodeStat& stat, Fd mount, std::unique_ptr<Locator> places) noexcept
+      : root_(root), root_id_(id_of(stat)), mount_(std::move(mount)), places_(std::move(places)) {}
 
-  StatusOr<Fd> open(const NodeKey& key) override {
+  StatusOr<Opened> open(const NodeKey& key) override {
     const auto octets = key.octets();
     if (octets.size() <= kHeader || octets[0] != kHandleKind) return Status::badhandle;
     KernelHandle handle{};
@@ -71,14 +67,14 @@ class HandleLocator final : public Locator {
     // The handle names an inode, which may have been moved out of the export. The checks below refuse such an object if
     // it is a directory, or if it has only one name and may_be_inside() returns false. An object with several names is
     // not checked, because the kernel shows only one of its paths.
-    struct stat s {};
-    if (::fstat(fd.get(), &s) != 0) return status_of(errno);
+    const auto stat = stat_fd(fd.get());
+    if (!stat) return stat.error();
     // An object without a name is deleted once its last descriptor is closed.
-    if (s.st_nlink == 0) return Status::stale;
-    const bool is_root = s.st_ino == root_number_ && s.st_dev == root_device_;
-    if (S_ISDIR(s.st_mode) && !is_root && !is_inside(fd.get(), root_)) return Status::stale;
-    if (!S_ISDIR(s.st_mode) && s.st_nlink == 1 && !may_be_inside(fd.get())) return Status::stale;
-    return fd;
+    if (stat->attributes.links == 0) return Status::stale;
+    Opened opened{std::move(fd), *stat, {}};
+    const bool checked = is_directory(*stat) ? id_of(*stat) != root_id_ : stat->attributes.links == 1;
+    if (checked && !may_be_inside(opened)) return Status::stale;
+    return opened;
   }
 
   StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
@@ -126,22 +122,21 @@ class HandleLocator final : public Locator {
   }
 
  private:
-  bool may_be_inside(int fd) {
-    const Where where = where_is(fd, root_);
+  /// Whether the object is in the exported tree, as far as can be found out. Stores its path in `opened` if it is.
+  bool may_be_inside(Opened& opened) {
+    const Where where = where_is(opened.fd.get(), root_, &opened.path);
     if (where != Where::unknown) return where == Where::inside;
-    // The kernel may know no path of an inode that has not been looked up lately. On a mount of a whole file system,
+    if (is_directory(opened.stat)) return is_inside(opened.fd.get(), root_);
+    // The kernel may know no path of a file that has not been looked up lately. On a mount of a whole file system,
     // the handle is then accepted, because no client can forge a handle. On a mount of a part of a file system, the
     // object may have been moved out of that part, so places_ must find a path to it.
     if (places_ == nullptr) return true;
-    const auto stat = stat_fd(fd);
-    if (!stat) return false;
-    const auto key = places_->key_of(fd, *stat, {}, {});
+    const auto key = places_->key_of(opened.fd.get(), opened.stat, {}, {});
     return key && places_->open(*key);
   }
 
   int root_;
-  ino_t root_number_;
-  dev_t root_device_;
+  ObjectId root_id_;
   Fd mount_;
   std::atomic<bool> numbers_in_handles_{true};  // false once a handle contained no inode number
   const std::unique_ptr<Locator> places_;       // null unless the mount shows only a part of its file system
@@ -154,8 +149,8 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
   // open_by_handle_at() does not accept an O_PATH descriptor.
   auto mount = reopen(root, O_RDONLY | O_DIRECTORY);
   if (!mount) return nullptr;
-  struct stat s {};
-  if (::fstat(root, &s) != 0) return nullptr;
+  const auto stat = stat_fd(root);
+  if (!stat) return nullptr;
   KernelHandle handle{};
   handle.header.handle_bytes = kMaxKernelHandle;
   int mount_id = 0;
@@ -169,7 +164,7 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
         "not suffice for an export that shows only a part of its file system",
         file.string());
   }
-  auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));
+  auto locator = std::make_unique<HandleLocator>(root, *stat, std::move(*mount), std::move(places));
   const auto key = locator->key_of(root, {}, {}, {});
   if (!key || !locator->open(*key)) return nullptr;
   return locator;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "rpcrdma/base/fd.hpp"
@@ -21,11 +22,17 @@ class Locator {
  public:
   virtual ~Locator() = default;
 
-  /// Opens the object and returns an O_PATH descriptor of it. Fails with Status::stale if the object is gone, or if it
-  /// is outside the exported tree. Exception: an object that is not a directory may be opened although it is outside
-  /// the tree, if it has several names or the kernel does not know its path. Fails with Status::badhandle if this
-  /// locator cannot have made the key.
-  virtual StatusOr<Fd> open(const NodeKey& key) = 0;
+  /// An object that open() has opened.
+  struct Opened {
+    Fd fd;  ///< an O_PATH descriptor
+    NodeStat stat;
+    std::string path;  ///< the path that the kernel shows, if open() has asked for it; otherwise empty
+  };
+  /// Opens the object, and reads its attributes. Fails with Status::stale if the object is gone, or if it is outside
+  /// the exported tree. Exception: an object that is not a directory may be opened although it is outside the tree, if
+  /// it has several names or the kernel does not know its path. Fails with Status::badhandle if this locator cannot
+  /// have made the key.
+  virtual StatusOr<Opened> open(const NodeKey& key) = 0;
   /// Returns the key of the object to which `fd` refers. The caller has just found the object as `name` in the
   /// directory `parent`. A locator that remembers places remembers this one, unless `name` is empty.
   virtual StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;

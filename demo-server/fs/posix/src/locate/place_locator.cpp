@@ -71,20 +71,20 @@ class PlaceLocator final : public Locator {
         root_identity_(is_overlay_ ? ObjectIdentity{} : ObjectIdentity{root_id_, stat.birth}),
         store_(file, max_places, log) {}
 
-  StatusOr<Fd> open(const NodeKey& key) override {
+  StatusOr<Opened> open(const NodeKey& key) override {
     const auto object = decode_key(key);
     if (!object) return object.error();
     const std::lock_guard lock(mutex_);
     steps_ = 0;
     Fd fd = walk(*object == root_identity_ ? root_id_ : object->id, 0);
     if (!fd) return Status::stale;
-    if (*object == root_identity_) return fd;
     const auto stat = stat_fd(fd.get());
     if (!stat) return stat.error();
+    if (*object == root_identity_) return Opened{std::move(fd), *stat, {}};
     const auto entry = store_.find(object->id);
     const std::uint64_t birth = entry && entry->birth == object->birth ? entry->shown : object->birth;
     if (ObjectIdentity{id_of(*stat), stat->birth} != ObjectIdentity{object->id, birth}) return Status::stale;
-    return fd;
+    return Opened{std::move(fd), *stat, {}};
   }
 
   StatusOr<NodeKey> key_of(int, const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
