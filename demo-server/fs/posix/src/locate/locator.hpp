@@ -26,7 +26,7 @@ class Locator {
   struct Opened {
     Fd fd;  ///< an O_PATH descriptor
     NodeStat stat;
-    std::string path;  ///< the path that the kernel shows, if open() has asked for it; otherwise empty
+    std::string path;  ///< at which open() has found the object in the tree; empty if it has not found one
   };
   /// Opens the object, and reads its attributes. Fails with Status::stale if the object is gone, or if it is outside
   /// the exported tree. Exception: an object that is not a directory may be opened although it is outside the tree, if

@@ -25,8 +25,8 @@ class RPCRDMA_EXPORT AfterHandler
   /// Makes the HandlerScope of the present handler call the function once, and returns true. Does not call it if this
   /// object is destroyed before. The function may call schedule() again, and may destroy this object.
   ///
-  /// Returns false and does nothing if the present handler has no HandlerScope, or if its HandlerScope has already
-  /// called many functions. Then post a handler instead. Do not call schedule() again before the function is called.
+  /// Returns false and does nothing if there is no HandlerScope, or if it has already called many functions. Then post
+  /// a handler instead. Do not call schedule() again before the function is called.
   bool schedule() noexcept;
 
  private:
@@ -38,8 +38,11 @@ class RPCRDMA_EXPORT AfterHandler
 };
 
 /// The first local variable of a handler of an io_context, because functions must not be called while the handler has
-/// work to do. The destructor calls the functions of the AfterHandlers that this handler has scheduled. If this handler
-/// runs the io_context itself, the handlers that it runs may have a HandlerScope of their own.
+/// work to do. The destructor calls the functions of the AfterHandlers that this handler has scheduled. Used by the
+/// thread that runs the io_context, and not in a coroutine.
+///
+/// If this handler runs the io_context itself, the handlers that it runs may have a HandlerScope of their own. Those
+/// that have none use this one. Therefore this handler must not wait for what it, or such a handler, has scheduled.
 class RPCRDMA_EXPORT HandlerScope {
  public:
   /// `context` is the io_context that runs the handler. Throws std::bad_alloc, but not if an AfterHandler of this

@@ -67,7 +67,8 @@ class CompletionDispatcher {
   /// until that run() ends.
   void wake(std::shared_ptr<void> keep);
   /// As wake(), but run() is called at the end of the present handler of the io_context, if AfterHandler permits it.
-  /// Then `keep` is not used: if this object is destroyed before, run() is not called.
+  /// Then `keep` is not used: if this object is destroyed before, run() is not called. It must not be destroyed while
+  /// run() calls a callback (delete_later()).
   void wake_soon(std::shared_ptr<void> keep);
   /// Drops pending callbacks. No callback starts after this call; if a callback is running, it is the last.
   void quiesce() noexcept;
