@@ -75,6 +75,7 @@ Where where_is(int fd, int root, std::string* found) {
   std::string top;
   if (!path_of(fd, path) || !path_of(root, top) || path == "/") return Where::unknown;
   const bool inside = path == top || top == "/" || (path.starts_with(top) && path[top.size()] == '/');
+  if (inside && path.ends_with(kDeleted)) return Where::unknown;
   if (inside && found != nullptr) *found = std::move(path);
   return inside ? Where::inside : Where::outside;
 }

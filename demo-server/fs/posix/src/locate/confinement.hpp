@@ -3,14 +3,19 @@
 // Checks that the object of a handle is in the exported tree now.
 
 #include <string>
+#include <string_view>
 
 namespace rpcrdma::nfsd {
+
+/// The suffix that the kernel appends to the path of a name that has been removed.
+inline constexpr std::string_view kDeleted = " (deleted)";
 
 enum class Where {
   inside,
   outside,
   /// The kernel reports no usable path for the object. This is so if the kernel has loaded the inode without a look-up
-  /// of its name, if the object is outside the mounted part of its file system, or if the path is too long.
+  /// of its name, if the object is outside the mounted part of its file system, or if the path is too long. Also if the
+  /// path ends in kDeleted: the object may have other names, which the kernel does not show.
   unknown,
 };
 /// Finds out from the path that the kernel shows for `fd` whether the object is `root` or below it. The kernel shows

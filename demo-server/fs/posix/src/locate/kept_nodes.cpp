@@ -22,9 +22,6 @@ namespace {
 
 constexpr long kXfsMagic = 0x58465342;  // XFS_SUPER_MAGIC, which <linux/magic.h> does not have in all versions
 
-/// The suffix that the kernel appends to the path of a name that has been removed.
-constexpr std::string_view kDeleted = " (deleted)";
-
 /// Returns true if `ctime`, the ctime of an object, is so old that a change of the object at `now` or later gives it
 /// another ctime. An age of more than 50 ms suffices, because the clocks of file systems advance at least every 10 ms.
 /// However, a `ctime` of a whole second may come from a file system that stores only whole seconds. Such a `ctime` must
