@@ -38,11 +38,11 @@ class Sink final : public SegmentSink {
   }
 
  private:
-  std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
+  Target on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
     header_ = header;
     size_ = payload;
     target_.reset(new std::byte[payload]);
-    return header.offset % 2 == 0 && payload != 0 ? target_.get() : nullptr;
+    return {header.offset % 2 == 0 && payload != 0 ? target_.get() : nullptr};
   }
   void on_segment_end() noexcept override {
     ++delivered_;

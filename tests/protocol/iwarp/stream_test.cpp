@@ -341,6 +341,37 @@ TEST_F(Stream, SendBehindARead) {
   EXPECT_TRUE(until([&] { return node().tags() == std::vector<int>{1, 2}; }));
 }
 
+// Large segments of a Read Response, of which one read takes several: first as expected, then with a Send in between,
+// then of other sizes. Nothing is written beyond the sink, and the Read completes after the Send.
+TEST_F(Stream, LargeSegmentsOfAReadResponse) {
+  constexpr std::uint32_t kSize = 380000;
+  constexpr std::uint32_t kSink = 1u << 20;
+  connect();
+  post_receive(100, 2);
+  ASSERT_FALSE(node().read(memory().part(kSink, kSize), {7, kSize, 0}, 1));
+  node().qp->submit();
+  const iwarp::ReadRequest request = asked_for();
+  Bytes data(kSize);
+  fill_pattern(data, 3);
+  std::uint32_t sent = 0;
+  const auto segment = [&](std::uint32_t size) {
+    const auto from = data.begin() + sent;
+    const std::uint32_t at = std::exchange(sent, sent + size);
+    return response(request.sink_stag, request.sink_offset + at, {from, from + size}, sent == kSize);
+  };
+  Bytes stream = segment(60000);
+  for (int i = 0; i < 2; ++i) stream = std::move(stream) + segment(60000);
+  stream = std::move(stream) + send(1, filled(100, 0x22));
+  for (const std::uint32_t size : {60000, 10, 64000, 60000, 15990}) stream = std::move(stream) + segment(size);
+  peer_.send(stream);
+  ASSERT_TRUE(until([&] { return node().log.size() == 2 || node().disconnected; }));
+  EXPECT_EQ(node().tags(), (std::vector<int>{2, 1}));
+  EXPECT_EQ(sent, kSize);
+  EXPECT_TRUE(all_are(memory().part(0, 100).octets(), std::byte{0x22}));
+  EXPECT_TRUE(has_pattern(memory().part(kSink, kSize).octets(), 3));
+  EXPECT_TRUE(all_are(memory().part(kSink + kSize, 1000).octets(), std::byte{0xee}));
+}
+
 // [5040-8.1.1-c] each sink has an STag of its own, and the distance from one STag to the next varies
 TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   connect();

@@ -45,12 +45,12 @@ class Collector final : public SegmentSink {
   std::optional<TerminateCode> error;
 
  private:
-  std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
+  Target on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
     const Octets raw = reader_.raw_header();
     current_ = {header, {raw.begin(), raw.end()}, {}};
     size_ = payload;
     target_.reset(new std::byte[payload]);
-    return payload == 0 ? nullptr : target_.get();
+    return {payload == 0 ? nullptr : target_.get()};
   }
   void on_segment_end() noexcept override {
     current_.payload.assign(target_.get(), target_.get() + size_);

@@ -33,9 +33,9 @@ struct Kept final : SegmentSink {
     Bytes payload;
     bool whole = false;
   };
-  std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
+  Target on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
     segments.push_back({header, Bytes(payload), false});
-    return drop || payload == 0 ? nullptr : segments.back().payload.data();
+    return {drop || payload == 0 ? nullptr : segments.back().payload.data()};
   }
   void on_segment_end() noexcept override { segments.back().whole = true; }
   void on_framing_error(const TerminateCode& code) noexcept override { error = code; }
@@ -380,6 +380,143 @@ TEST(Framing, ReadsOfSmallFramesGrow) {
   }
   ASSERT_EQ(kept.whole(), sent);
   for (const auto& segment : kept.segments) EXPECT_TRUE(test::has_pattern(segment.payload, 7));
+}
+
+/// The sink of an RDMA Read, whose Response arrives in several segments, possibly with Sends between them. The bytes
+/// after `limit` do not belong to the sink and must not change.
+struct Reading final : SegmentSink {
+  static constexpr std::size_t kBehind = 1000;
+
+  explicit Reading(std::size_t size) : memory(size + kBehind, std::byte{0xcc}), limit(size) {}
+  Target on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
+    if (!header.tagged) {
+      sends.emplace_back(payload);
+      return {payload == 0 ? nullptr : sends.back().data()};
+    }
+    EXPECT_LE(header.offset + payload, limit);
+    return {memory.data() + header.offset, static_cast<std::uint32_t>(limit - header.offset - payload)};
+  }
+  void on_segment_end() noexcept override { ++whole; }
+  void on_framing_error(const TerminateCode& code) noexcept override { error = code; }
+  Octets placed() const { return Octets(memory).first(limit); }
+  bool kept_within() const { return test::all_are(Octets(memory).subspan(limit), std::byte{0xcc}); }
+
+  Bytes memory;
+  const std::size_t limit;
+  std::vector<Bytes> sends;
+  std::size_t whole = 0;
+  std::optional<TerminateCode> error;
+};
+
+/// Makes the segments of a Read Response whose data has the pattern 5, and Sends whose data has the pattern 6.
+class ResponseWriter {
+ public:
+  explicit ResponseWriter(std::size_t size, bool crc = false, bool markers = false) : data_(size) {
+    test::fill_pattern(data_, 5);
+    test::fill_pattern(send_, 6);
+    writer_.start(crc, markers);
+  }
+  std::size_t left() const { return data_.size() - sent_; }
+  void segment(std::size_t size) {
+    DdpHeader header;
+    header.tagged = true;
+    header.opcode = static_cast<std::uint8_t>(Opcode::read_response);
+    header.offset = sent_;
+    header.last = size == left();
+    add(header, Octets(data_).subspan(sent_, size));
+    sent_ += size;
+  }
+  void send(std::size_t size) { add(send_header(++sends_), Octets(send_).first(size)); }
+  Bytes take() { return std::exchange(stream_, {}); }
+
+ private:
+  void add(const DdpHeader& header, Octets payload) {
+    writer_.begin(header, {}, payload.size());
+    writer_.payload(payload);
+    writer_.end();
+    std::ranges::copy(writer_.drain(), std::back_inserter(stream_));
+  }
+
+  FpduWriter writer_;
+  Bytes data_;
+  Bytes send_ = Bytes(kMaxMulpdu - kUntaggedHeaderSize);
+  Bytes stream_;
+  std::size_t sent_ = 0;
+  std::uint32_t sends_ = 0;
+};
+
+// After the first segment of a Read Response, one read takes several segments, and their payloads are not copied.
+TEST(Framing, OneReadTakesExpectedSegments) {
+  constexpr std::size_t kSegment = 60000;
+  ResponseWriter response(10 * kSegment + 10000);
+  while (response.left() != 0) response.segment(std::min(response.left(), kSegment));
+  const Bytes stream = response.take();
+  Reading reading(10 * kSegment + 10000);
+  FpduReader reader(reading);
+  reader.start(false, false);
+  feed(reader, Octets(stream).first(100));
+  EXPECT_GE(boost::asio::buffer_size(reader.plan()), (1 + FpduReader::kExpected) * kSegment - 100);
+  const std::uint64_t copied = reader.take_copied();
+  feed(reader, Octets(stream).subspan(100));
+  EXPECT_EQ(reading.whole, 11u);
+  EXPECT_TRUE(test::has_pattern(reading.placed(), 5));
+  EXPECT_TRUE(reading.kept_within());
+  EXPECT_LE(copied, 100u);
+  EXPECT_EQ(reader.take_copied(), 0u);
+}
+
+// Segments of other sizes than expected, and Sends between them, are received as if they had been expected.
+TEST_P(FramingWays, SegmentsThatWereNotExpected) {
+  std::mt19937 random(5040);
+  const auto below = [&random](std::size_t limit) { return std::size_t{random()} % limit; };
+  for (int round = 0; round < 30; ++round) {
+    const std::size_t size = 200'000 + below(600'000);
+    const std::size_t usual = 8000 + below(kMaxMulpdu - kTaggedHeaderSize - 8000);
+    ResponseWriter response(size, GetParam().crc, GetParam().markers);
+    std::size_t frames = 0;
+    std::vector<std::size_t> sends;
+    for (; response.left() != 0; ++frames) {
+      const std::size_t other = below(8);
+      const std::size_t wanted = other == 0   ? below(kMaxMulpdu - kTaggedHeaderSize + 1)
+                                 : other == 1 ? usual + below(20)
+                                              : usual;
+      response.segment(std::min({wanted, response.left(), std::size_t{kMaxMulpdu - kTaggedHeaderSize}}));
+      if (below(4) != 0) continue;
+      sends.push_back(below(2) == 0 ? below(100) : below(kMaxMulpdu - kUntaggedHeaderSize + 1));
+      response.send(sends.back());
+    }
+    Reading reading(size);
+    FpduReader reader(reading);
+    reader.start(GetParam().crc, GetParam().markers);
+    const std::size_t largest_slice = std::size_t{1} << (4 + below(17));
+    feed(reader, response.take(), [&] { return below(largest_slice) + 1; });
+    ASSERT_EQ(reading.whole, frames + sends.size());
+    EXPECT_FALSE(reading.error);
+    EXPECT_TRUE(reader.between_frames());
+    EXPECT_TRUE(test::has_pattern(reading.placed(), 5));
+    EXPECT_TRUE(reading.kept_within());
+    ASSERT_EQ(reading.sends.size(), sends.size());
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      ASSERT_EQ(reading.sends[i].size(), sends[i]);
+      EXPECT_TRUE(test::has_pattern(reading.sends[i], 6));
+    }
+  }
+}
+
+// [5044-8-c] one read takes three frames; the second one has a wrong CRC, and the third one is not delivered
+TEST(Framing, WrongCrcAmongExpectedSegments) {
+  constexpr std::size_t kSegment = 60000;
+  ResponseWriter response(3 * kSegment, true);
+  while (response.left() != 0) response.segment(kSegment);
+  Bytes stream = response.take();
+  stream[stream.size() / 2] ^= std::byte{1};
+  Reading reading(3 * kSegment);
+  FpduReader reader(reading);
+  reader.start(true, false);
+  feed(reader, Octets(stream).first(100));
+  feed(reader, Octets(stream).subspan(100));
+  EXPECT_EQ(reading.whole, 1u);
+  EXPECT_EQ(reading.error, terminate::kCrc);
 }
 
 TEST(Framing, DroppedPayload) {

@@ -10,8 +10,7 @@ namespace {
 
 /// A read offers kMinScratch bytes of the scratch buffer at first, and up to kMaxScratch while many small frames
 /// arrive: room for the replies to 32 READs of 4 KiB, as many as there are default credits. The peer can then answer
-/// all of them in one turn. The buffer has kFirstScratch bytes until a read may need more, and kMaxScratch from then
-/// on.
+/// all of them in one turn. The buffer has kFirstScratch bytes until it needs more, and kLargeScratch from then on.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kFirstScratch = 16384;
 constexpr std::size_t kMaxScratch = 147456;
@@ -21,6 +20,16 @@ constexpr std::size_t kGuarded = 32;
 /// Every frame has at least this many bytes: the length field and the shortest DDP header, that of a tagged segment.
 /// While a large frame is expected, a read takes at most this many bytes of the next frame.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
+/// What a read takes between two large payloads at most: pad and CRC of one frame, and the first bytes of the next one.
+constexpr std::size_t kMaxGap = 3 + kFpduCrcSize + kFirst;
+/// The parts of the scratch buffer that a plan with expected frames uses: this many bytes at its start. gather() puts
+/// what has arrived in place of these frames after them.
+constexpr std::size_t kGaps = (1 + FpduReader::kExpected) * kMaxGap;
+constexpr std::size_t kLargeScratch = kGaps + FpduReader::kExpected * (65536 + kMaxGap);
+static_assert(kLargeScratch >= kMaxScratch);
+
+/// What a read takes after a payload of a ULPDU of this length, if a large payload may follow.
+constexpr std::size_t gap_after(std::size_t ulpdu) noexcept { return fpdu_pad(ulpdu) + kFpduCrcSize + kFirst; }
 
 }  // namespace
 
@@ -33,11 +42,34 @@ void FpduReader::start(bool crc, bool markers) {
   smalls_ = kGuarded;
 }
 
-FpduReader::Plan FpduReader::plan() noexcept {
-  Plan out;
-  if (state_ == State::payload && target_ != nullptr && !markers_) out.emplace_back(target_, remaining_);
-  out.emplace_back(scratch_.get(), on_guard() ? std::min(until_large(), scratch_capacity_) : scratch_size_);
-  return out;
+const FpduReader::Plan& FpduReader::plan() noexcept {
+  plan_.clear();
+  if (state_ == State::payload && target_ != nullptr && !markers_) {
+    plan_.emplace_back(target_, remaining_);
+    if (large_ && rest_ != 0 && enlarge_scratch()) {
+      expect_frames();
+      return plan_;
+    }
+  }
+  plan_.emplace_back(scratch_.get(), on_guard() ? std::min(until_large(), scratch_capacity_) : scratch_size_);
+  return plan_;
+}
+
+/// Appends the buffers after the current payload for the frames that are expected to follow it.
+void FpduReader::expect_frames() noexcept {
+  std::byte* scratch = scratch_.get();
+  std::byte* at = target_ + remaining_;
+  std::size_t ulpdu = ulpdu_length_;
+  for (std::size_t left = rest_;;) {
+    plan_.emplace_back(scratch, gap_after(ulpdu));
+    if (left == 0 || plan_.size() == plan_.capacity()) return;
+    scratch += gap_after(ulpdu);
+    const std::size_t payload = std::min(left, ulpdu - kTaggedHeaderSize);
+    plan_.emplace_back(at, payload);
+    at += payload;
+    left -= payload;
+    ulpdu = kTaggedHeaderSize + payload;
+  }
 }
 
 /// Whether reads stop where a large payload may begin: true if one is expected and the stream has no markers.
@@ -56,7 +88,7 @@ std::size_t FpduReader::until_large() const noexcept {
                                             : kFpduLengthSize + kUntaggedHeaderSize) -
              collected_;
     case State::trailer: return pad_ + kFpduCrcSize - collected_ + kFirst;
-    default: return (target_ == nullptr ? remaining_ : 0) + pad_ + kFpduCrcSize + kFirst;
+    default: return (target_ == nullptr ? remaining_ : 0) + gap_after(ulpdu_length_);
   }
 }
 
@@ -73,31 +105,52 @@ void FpduReader::note_header() noexcept {
 }
 
 void FpduReader::filled(std::size_t count) noexcept {
-  if (state_ == State::payload && target_ != nullptr && !markers_) {
-    const std::size_t direct = std::min(count, remaining_);
-    placed(direct);
-    count -= direct;
+  const bool full = !on_guard() && count == boost::asio::buffer_size(plan_);
+  for (auto buffer = plan_.cbegin(); count != 0 && state_ != State::stopped; ++buffer) {
+    const Octets octets(static_cast<const std::byte*>(buffer->data()), std::min(count, buffer->size()));
+    const bool in_scratch = (plan_.cend() - buffer) % 2 != 0;
+    if (in_scratch && markers_) {
+      consume_with_markers(octets);
+    } else if (in_scratch) {
+      consume(octets);
+    } else if (state_ == State::payload && target_ == octets.data() && remaining_ == buffer->size()) {
+      placed(octets.size());
+    } else {
+      consume(gather(buffer, count));
+      return;
+    }
+    count -= octets.size();
   }
-  const bool full = count == scratch_size_ && !on_guard();
-  const Octets octets(scratch_.get(), count);
-  if (markers_)
-    consume_with_markers(octets);
-  else
-    consume(octets);
   if (full && !on_guard() && state_ != State::stopped) grow();
+}
+
+/// Copies the last `count` bytes of a read, which begin in `buffer`, to the scratch buffer. To be called if `buffer`
+/// was planned for the payload of an expected frame, but another frame has arrived.
+Octets FpduReader::gather(Plan::const_iterator buffer, std::size_t count) noexcept {
+  std::byte* const begin = scratch_.get() + kGaps;
+  for (std::byte* at = begin; at != begin + count; ++buffer) {
+    const std::size_t n = std::min(buffer->size(), static_cast<std::size_t>(begin + count - at));
+    std::memcpy(at, buffer->data(), n);
+    at += n;
+  }
+  return {begin, count};
 }
 
 /// Doubles the number of bytes that the next read may put into the scratch buffer, which is empty. The number stays the
 /// same if the buffer cannot become larger.
 void FpduReader::grow() noexcept {
   const std::size_t wanted = std::min(2 * scratch_size_, kMaxScratch);
-  if (wanted > scratch_capacity_) {
-    std::unique_ptr<std::byte[]> larger(new (std::nothrow) std::byte[kMaxScratch]);
-    if (larger == nullptr) return;
-    scratch_ = std::move(larger);
-    scratch_capacity_ = kMaxScratch;
-  }
-  scratch_size_ = wanted;
+  if (wanted <= scratch_capacity_ || enlarge_scratch()) scratch_size_ = wanted;
+}
+
+/// Gives the scratch buffer, which is empty, its full size. Returns false if there is no memory for it.
+bool FpduReader::enlarge_scratch() noexcept {
+  if (scratch_capacity_ == kLargeScratch) return true;
+  std::unique_ptr<std::byte[]> larger(new (std::nothrow) std::byte[kLargeScratch]);
+  if (larger == nullptr) return false;
+  scratch_ = std::move(larger);
+  scratch_capacity_ = kLargeScratch;
+  return true;
 }
 
 // [5044-5.2-a] [5044-5.1-b] [5041-3-c] finds frame boundaries by the length field alone
@@ -145,7 +198,9 @@ void FpduReader::take_header(Octets& octets) noexcept {
   collected_ = 0;
   // [5044-3-f] [5044-6-b] The payload is written to target_ as it arrives. The sink delivers the segment only when
   // on_segment_end() is called, which is after the end of the FPDU.
-  target_ = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));
+  const Target target = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));
+  target_ = target.at;
+  rest_ = target.rest;
 }
 
 void FpduReader::take_payload(Octets& octets) noexcept {

@@ -14,13 +14,21 @@
 
 namespace rpcrdma::fabric::iwarp {
 
+/// The memory for the payload of a segment.
+struct Target {
+  std::byte* at = nullptr;  ///< null: the reader is to drop the payload
+  /// The number of bytes after the payload that later segments of the same message will fill. Until they have done so,
+  /// the content of these bytes is undefined, and the reader may put other bytes of the stream there.
+  std::uint32_t rest = 0;
+};
+
 /// Receives the segments of an incoming stream.
 class SegmentSink {
  public:
   /// Called when the header of a segment with `payload` bytes of payload has arrived. Returns the memory into which the
-  /// reader puts the payload, or null if the reader is to drop the payload. The memory must stay valid until
-  /// on_segment_end() or on_framing_error() is called, or until the reader is stopped.
-  virtual std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept = 0;
+  /// reader puts the payload. This memory and the `rest` after it must stay valid until on_segment_end() or
+  /// on_framing_error() is called, or until the reader is stopped.
+  virtual Target on_segment(const DdpHeader& header, std::uint32_t payload) noexcept = 0;
   /// The segment is complete and, with CRCs, its CRC is correct.
   virtual void on_segment_end() noexcept = 0;
   /// A frame has a wrong CRC, marker or length. The reader drops the rest of the stream and makes no further call.
@@ -40,6 +48,11 @@ class SegmentSink {
 /// between two reads. If this side requested markers, all bytes are read into the scratch buffer. The CRC is computed
 /// where the bytes lie. A payload is therefore placed before its CRC is checked, and delivered after the check.
 ///
+/// Expected frames. If later segments of the same message follow a large payload (Target::rest), the plan also has
+/// buffers for up to kExpected frames that are expected to carry them, each with as much payload as this one. One read
+/// can then take several large frames. If other bytes arrive in the place of an expected payload, they are copied from
+/// there to the scratch buffer before they are consumed.
+///
 /// Size of a read. A payload that is read into the scratch buffer must be copied to its target, which is slow for a
 /// large payload. Therefore the reader expects another large frame until kGuarded small frames have followed the last
 /// large one. While it expects a large frame, a read covers at most the rest of the current frame and the first bytes
@@ -48,13 +61,17 @@ class SegmentSink {
 /// Errors. After on_framing_error() or stop() all bytes are dropped.
 class FpduReader {
  public:
-  using Plan = boost::container::static_vector<boost::asio::mutable_buffer, 2>;
+  /// The number of frames after the current one that a plan may have buffers for.
+  static constexpr std::size_t kExpected = 3;
+  /// Each payload buffer is followed by a part of the scratch buffer, and the last buffer is such a part.
+  using Plan = boost::container::static_vector<boost::asio::mutable_buffer, 2 + 2 * kExpected>;
 
   explicit FpduReader(SegmentSink& sink) noexcept : sink_(sink) {}
 
   /// To be called before the first plan(). `markers`: this side requested markers.
   void start(bool crc, bool markers);
-  Plan plan() noexcept;
+  /// The reference is valid until the next call.
+  const Plan& plan() noexcept;
   void filled(std::size_t count) noexcept;
   void stop() noexcept { state_ = State::stopped; }
 
@@ -71,6 +88,8 @@ class FpduReader {
  private:
   enum class State : std::uint8_t { header, payload, trailer, stopped };
 
+  void expect_frames() noexcept;
+  Octets gather(Plan::const_iterator buffer, std::size_t count) noexcept;
   void consume(Octets octets) noexcept;
   void consume_with_markers(Octets octets) noexcept;
   bool on_guard() const noexcept;
@@ -84,6 +103,7 @@ class FpduReader {
   void placed(std::size_t count) noexcept;
   void finish() noexcept;
   void grow() noexcept;
+  bool enlarge_scratch() noexcept;
   void fail(const TerminateCode& error) noexcept;
 
   SegmentSink& sink_;
@@ -97,6 +117,7 @@ class FpduReader {
   std::uint16_t ulpdu_length_ = 0;
   std::byte* target_ = nullptr;
   std::size_t remaining_ = 0;  // bytes of the payload that have not arrived yet
+  std::size_t rest_ = 0;       // Target::rest of the payload
   std::size_t pad_ = 0;
   Crc32c crc_;
   std::uint64_t copied_ = 0;
@@ -111,6 +132,7 @@ class FpduReader {
   bool large_ = false;
   std::size_t smalls_ = 0;
 
+  Plan plan_;
   std::unique_ptr<std::byte[]> scratch_;
   std::size_t scratch_capacity_ = 0;  // the size of scratch_ in bytes
   // The number of bytes that plan() lets a read put into scratch_ while on_guard() is false. Doubles, up to a maximum,

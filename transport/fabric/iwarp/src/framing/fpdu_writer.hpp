@@ -59,11 +59,15 @@ class FpduWriter {
 
  private:
   static constexpr std::size_t kMaxVectors = 512;
-  static constexpr std::size_t kMaxOctets = 256u << 10;
+  // A batch has room for another frame until it has this many bytes. A Read Response of 1 MiB takes one batch. If
+  // markers are in use, all bytes of the batch are copied, and it is smaller.
+  static constexpr std::size_t kMaxOctets = 1024u << 10;
+  static constexpr std::size_t kMaxMarkedOctets = 256u << 10;
   // An upper bound, in bytes, for the parts of one frame that are copied to glue_ if markers are not in use: the length
   // field, the header, `extra`, the pad and the CRC.
   static constexpr std::size_t kGlue = 128;
 
+  std::size_t max_octets() const noexcept { return markers_ ? kMaxMarkedOctets : kMaxOctets; }
   void emit(Octets octets, bool covered) noexcept;
   void emit_marker() noexcept;
   std::vector<std::byte> copy_pending(std::size_t count);

@@ -10,6 +10,7 @@ struct Placement {
   std::byte* at = nullptr;  ///< null: the payload is dropped, with or without a refusal
   const TerminateCode* refusal = nullptr;
   FabricError why = FabricError::protocol_violation;
+  std::uint32_t rest = 0;  ///< as Target::rest
 };
 
 /// For a segment that breaks a rule: `code` is sent to the peer, `why` is reported to the user.

@@ -220,7 +220,9 @@ Placement SendSide::place_response(const DdpHeader& header, std::uint32_t payloa
   if (header.offset != work.sent || payload > left) return refused(terminate::kBounds);
   if (header.last && payload != left) return refused(terminate::kBounds);
   if (payload == 0) return {};
-  return {work.gather.front().data + work.sent};
+  Placement placement{work.gather.front().data + work.sent};
+  placement.rest = left - payload;
+  return placement;
 }
 
 void SendSide::response_placed(const DdpHeader& header, std::uint32_t payload) noexcept {

@@ -88,7 +88,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   bool read_now(error_code& error, std::size_t& count);
   void received(error_code error, std::size_t count);
   void on_end_of_stream();
-  std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override;
+  Target on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override;
   void on_segment_end() noexcept override;
   void on_framing_error(const TerminateCode& error) noexcept override;
   Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;

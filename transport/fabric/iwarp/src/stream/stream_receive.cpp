@@ -47,7 +47,7 @@ const TerminateCode* check_header(const DdpHeader& header) noexcept {
 }  // namespace
 
 void Stream::read() {
-  const FpduReader::Plan plan = reader_.plan();
+  const FpduReader::Plan& plan = reader_.plan();
   planned_ = boost::asio::buffer_size(plan);
   auto handler = [self = shared_from_this()](error_code error, std::size_t count) { self->on_read(error, count); };
   socket_.async_read_some(plan, boost::asio::bind_allocator(PostAllocator<void>(read_memory_), std::move(handler)));
@@ -79,7 +79,7 @@ bool Stream::linger(error_code& error, std::size_t& count) {
 
 /// Reads once, without blocking. Returns false if there is nothing to read at present.
 bool Stream::read_now(error_code& error, std::size_t& count) {
-  const FpduReader::Plan plan = reader_.plan();
+  const FpduReader::Plan& plan = reader_.plan();
   planned_ = boost::asio::buffer_size(plan);
   count = socket_.read_some(plan, error);
   return error != boost::asio::error::would_block && error != boost::asio::error::interrupted;
@@ -111,13 +111,13 @@ void Stream::on_end_of_stream() {
   arm_close_timer();
 }
 
-std::byte* Stream::on_segment(const DdpHeader& header, std::uint32_t payload) noexcept {
+Target Stream::on_segment(const DdpHeader& header, std::uint32_t payload) noexcept {
   segment_.header = header;
   segment_.payload = payload;
   const Placement placement = place(header, payload);
   segment_.at = placement.at;
   if (placement.refusal != nullptr) refuse(placement);
-  return placement.at;
+  return {placement.at, placement.rest};
 }
 
 Placement Stream::place(const DdpHeader& header, std::uint32_t payload) noexcept {
