@@ -341,24 +341,39 @@ TEST_F(Stream, SendBehindARead) {
   EXPECT_TRUE(until([&] { return node().tags() == std::vector<int>{1, 2}; }));
 }
 
-// Large segments of a Read Response, of which one read takes several: first as expected, then with a Send in between,
-// then of other sizes. Nothing is written beyond the sink, and the Read completes after the Send.
-TEST_F(Stream, LargeSegmentsOfAReadResponse) {
-  constexpr std::uint32_t kSize = 380000;
-  constexpr std::uint32_t kSink = 1u << 20;
-  connect();
-  post_receive(100, 2);
-  ASSERT_FALSE(node().read(memory().part(kSink, kSize), {7, kSize, 0}, 1));
-  node().qp->submit();
-  const iwarp::ReadRequest request = asked_for();
-  Bytes data(kSize);
-  fill_pattern(data, 3);
-  std::uint32_t sent = 0;
-  const auto segment = [&](std::uint32_t size) {
-    const auto from = data.begin() + sent;
-    const std::uint32_t at = std::exchange(sent, sent + size);
-    return response(request.sink_stag, request.sink_offset + at, {from, from + size}, sent == kSize);
-  };
+/// The node reads kSize bytes into its memory at kSink. The peer answers with large segments.
+class LargeResponse : public Stream {
+ protected:
+  static constexpr std::uint32_t kSize = 380000;
+  static constexpr std::uint32_t kSink = 1u << 20;
+
+  void read() {
+    connect();
+    post_receive(100, 2);
+    ASSERT_FALSE(node().read(memory().part(kSink, kSize), {7, kSize, 0}, 1));
+    node().qp->submit();
+    request_ = asked_for();
+    fill_pattern(data_, 3);
+  }
+  /// Returns the next segment of the Response.
+  Bytes segment(std::uint32_t size) {
+    const auto from = data_.begin() + sent_;
+    const std::uint32_t at = std::exchange(sent_, sent_ + size);
+    return response(request_.sink_stag, request_.sink_offset + at, {from, from + size}, sent_ == kSize);
+  }
+  bool placed(std::uint32_t size) { return has_pattern(memory().part(kSink, size).octets(), 3); }
+
+  std::uint32_t sent_ = 0;
+
+ private:
+  iwarp::ReadRequest request_;
+  Bytes data_ = Bytes(kSize);
+};
+
+// One read takes several segments: first as expected, then with a Send in between, then of other sizes. Nothing is
+// written beyond the sink, and the Read completes after the Send.
+TEST_F(LargeResponse, ArrivesInSegmentsOfSeveralSizes) {
+  read();
   Bytes stream = segment(60000);
   for (int i = 0; i < 2; ++i) stream = std::move(stream) + segment(60000);
   stream = std::move(stream) + send(1, filled(100, 0x22));
@@ -366,10 +381,26 @@ TEST_F(Stream, LargeSegmentsOfAReadResponse) {
   peer_.send(stream);
   ASSERT_TRUE(until([&] { return node().log.size() == 2 || node().disconnected; }));
   EXPECT_EQ(node().tags(), (std::vector<int>{2, 1}));
-  EXPECT_EQ(sent, kSize);
+  EXPECT_EQ(sent_, kSize);
   EXPECT_TRUE(all_are(memory().part(0, 100).octets(), std::byte{0x22}));
-  EXPECT_TRUE(has_pattern(memory().part(kSink, kSize).octets(), 3));
+  EXPECT_TRUE(placed(kSize));
   EXPECT_TRUE(all_are(memory().part(kSink + kSize, 1000).octets(), std::byte{0xee}));
+}
+
+// While further segments are expected, the queue pair is destroyed. Nothing is written to the sink any more.
+TEST_F(LargeResponse, TheQueuePairIsDestroyed) {
+  read();
+  Bytes stream = segment(60000);
+  for (int i = 0; i < 3; ++i) stream = std::move(stream) + segment(60000);
+  const auto middle = stream.begin() + 150'000;
+  peer_.send({stream.begin(), middle});
+  ASSERT_TRUE(until([&] { return placed(149'000); }));
+  peer_.send({middle, stream.end()});
+  node().qp.reset();
+  std::ranges::fill(memory().octets, std::byte{0x99});
+  run_ready(context_);
+  EXPECT_TRUE(all_are(memory().part(0, 8u << 20).octets(), std::byte{0x99}));
+  EXPECT_EQ(node().log.size(), 0u);
 }
 
 // [5040-8.1.1-c] each sink has an STag of its own, and the distance from one STag to the next varies

@@ -273,6 +273,29 @@ TEST_P(FramingWays, Cut) {
   }
 }
 
+// A long message may continue in a batch that has no room for another message. Markers make copies of all bytes, and
+// then no batch is that large.
+TEST_P(FramingWays, RoomOfABatch) {
+  const Bytes payload(60000);
+  FpduWriter writer;
+  writer.start(GetParam().crc, GetParam().markers);
+  const auto fill = [&](bool in_message) {
+    for (; writer.has_room(in_message); writer.end()) {
+      writer.begin(send_header(1), {}, payload.size());
+      writer.payload(payload);
+    }
+    std::size_t size = 0;
+    for (const iovec& vector : writer.pending()) size += vector.iov_len;
+    return size;
+  };
+  const std::size_t messages = fill(false);
+  EXPECT_LT(messages, 400'000u);
+  if (GetParam().markers)
+    EXPECT_EQ(fill(true), messages);
+  else
+    EXPECT_GE(fill(true), 1u << 20);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, FramingWays,
                          testing::Values(Way{false, false}, Way{true, false}, Way{false, true}, Way{true, true}),
                          [](const auto& param) {

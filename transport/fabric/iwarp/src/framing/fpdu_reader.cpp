@@ -18,7 +18,7 @@ constexpr std::size_t kMaxScratch = 147456;
 /// usually sends no more small frames than calls are in progress: at most 32 with the default credits.
 constexpr std::size_t kGuarded = 32;
 /// Every frame has at least this many bytes: the length field and the shortest DDP header, that of a tagged segment.
-/// While a large frame is expected, a read takes at most this many bytes of the next frame.
+/// While a large frame is expected, a read puts at most this many bytes of the next frame into the scratch buffer.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
 /// What a read takes between two large payloads at most: pad and CRC of one frame, and the first bytes of the next one.
 constexpr std::size_t kMaxGap = 3 + kFpduCrcSize + kFirst;
@@ -46,7 +46,7 @@ const FpduReader::Plan& FpduReader::plan() noexcept {
   plan_.clear();
   if (state_ == State::payload && target_ != nullptr && !markers_) {
     plan_.emplace_back(target_, remaining_);
-    if (large_ && rest_ != 0 && enlarge_scratch()) {
+    if (large_ && rest_ != 0 && expecting_ && enlarge_scratch()) {
       expect_frames();
       return plan_;
     }
@@ -93,13 +93,16 @@ std::size_t FpduReader::until_large() const noexcept {
 }
 
 /// Called when the header of a frame has arrived. Sets large_ for this frame. smalls_ counts the small frames since the
-/// last large one, but not beyond kGuarded. A large frame resets smalls_ and scratch_size_.
+/// last large one, but not beyond kGuarded. A large frame resets smalls_ and scratch_size_. A large frame directly
+/// after one of the same size would have been expected, and so sets expecting_.
 void FpduReader::note_header() noexcept {
   large_ = remaining_ >= kLargePayload;
   if (!large_) {
     if (smalls_ < kGuarded) ++smalls_;
     return;
   }
+  if (smalls_ == 0 && ulpdu_length_ == last_large_) expecting_ = true;
+  last_large_ = ulpdu_length_;
   smalls_ = 0;
   scratch_size_ = kMinScratch;
 }
@@ -116,6 +119,7 @@ void FpduReader::filled(std::size_t count) noexcept {
     } else if (state_ == State::payload && target_ == octets.data() && remaining_ == buffer->size()) {
       placed(octets.size());
     } else {
+      expecting_ = false;
       consume(gather(buffer, count));
       return;
     }

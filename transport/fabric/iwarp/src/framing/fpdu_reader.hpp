@@ -26,8 +26,9 @@ struct Target {
 class SegmentSink {
  public:
   /// Called when the header of a segment with `payload` bytes of payload has arrived. Returns the memory into which the
-  /// reader puts the payload. This memory and the `rest` after it must stay valid until on_segment_end() or
-  /// on_framing_error() is called, or until the reader is stopped.
+  /// reader puts the payload. This memory must stay valid until on_segment_end() is called, and the `rest` after it
+  /// until the call of filled() has returned in which the last segment of the message ends. Exception:
+  /// on_framing_error() or stop() ends the use of both.
   virtual Target on_segment(const DdpHeader& header, std::uint32_t payload) noexcept = 0;
   /// The segment is complete and, with CRCs, its CRC is correct.
   virtual void on_segment_end() noexcept = 0;
@@ -43,20 +44,23 @@ class SegmentSink {
 /// read large payloads directly into their target.
 ///
 /// Operation. plan() returns the buffers for the next read of the socket, and filled() takes the number of bytes read.
-/// While a payload arrives, the first buffer of the plan is the rest of the target of this payload. All other bytes are
-/// read into a scratch buffer. filled() consumes the whole content of the scratch buffer, which is therefore empty
-/// between two reads. If this side requested markers, all bytes are read into the scratch buffer. The CRC is computed
-/// where the bytes lie. A payload is therefore placed before its CRC is checked, and delivered after the check.
+/// While a payload arrives, the first buffer of the plan is the rest of the target of this payload. All other bytes,
+/// except those of expected frames, are read into a scratch buffer. filled() consumes the whole content of the scratch
+/// buffer, which is therefore empty between two reads. If this side requested markers, all bytes are read into the
+/// scratch buffer. The CRC is computed where the bytes lie. A payload is therefore placed before its CRC is checked,
+/// and delivered after the check.
 ///
 /// Expected frames. If later segments of the same message follow a large payload (Target::rest), the plan also has
 /// buffers for up to kExpected frames that are expected to carry them, each with as much payload as this one. One read
 /// can then take several large frames. If other bytes arrive in the place of an expected payload, they are copied from
-/// there to the scratch buffer before they are consumed.
+/// there to the scratch buffer before they are consumed. The reader then expects frames again only when two frames of
+/// the same size have followed each other.
 ///
 /// Size of a read. A payload that is read into the scratch buffer must be copied to its target, which is slow for a
 /// large payload. Therefore the reader expects another large frame until kGuarded small frames have followed the last
-/// large one. While it expects a large frame, a read covers at most the rest of the current frame and the first bytes
-/// of the next one, so that a small frame may take two reads. Otherwise one read may take many small frames.
+/// large one. While it expects a large frame, a read covers at most the rest of the current frame, expected frames as
+/// above, and the first bytes of the next one, so that a small frame may take two reads. Otherwise one read may take
+/// many small frames.
 ///
 /// Errors. After on_framing_error() or stop() all bytes are dropped.
 class FpduReader {
@@ -131,6 +135,8 @@ class FpduReader {
   // last large frame, counted only up to kGuarded. large_ tells whether the current frame is large.
   bool large_ = false;
   std::size_t smalls_ = 0;
+  bool expecting_ = true;         // whether plan() expects frames, see above
+  std::uint16_t last_large_ = 0;  // the ULPDU length of the last large frame
 
   Plan plan_;
   std::unique_ptr<std::byte[]> scratch_;

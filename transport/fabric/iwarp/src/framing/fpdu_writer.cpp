@@ -10,14 +10,14 @@ void FpduWriter::start(bool crc, bool markers) {
   crc_on_ = crc;
   markers_ = markers;
   std::size_t room = kMaxFrames * kGlue;
-  if (markers)
-    room = (kMaxMarkedOctets + fpdu_size(kMaxMulpdu)) * (kMarkerInterval + 2 * kMarkerSize) / kMarkerInterval;
+  if (markers) room = (kMaxOctets + fpdu_size(kMaxMulpdu)) * (kMarkerInterval + 2 * kMarkerSize) / kMarkerInterval;
   glue_.resize(room);
 }
 
-bool FpduWriter::has_room() const noexcept {
+bool FpduWriter::has_room(bool in_message) const noexcept {
   if (vectors_.empty()) return true;
-  if (ends_.size() == kMaxFrames || position_ - batch_start_ >= max_octets()) return false;
+  const std::size_t limit = in_message && !markers_ ? kMaxLongOctets : kMaxOctets;
+  if (ends_.size() == kMaxFrames || position_ - batch_start_ >= limit) return false;
   return vectors_.size() + kMaxGather + 2 <= kMaxVectors;
 }
 

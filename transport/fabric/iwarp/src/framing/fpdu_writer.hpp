@@ -30,8 +30,8 @@ class FpduWriter {
   /// Prepares this object for the frames of a connection. To be called before the first frame. `crc` is true if CRCs
   /// are in use, and `markers` is true if the peer requested markers.
   void start(bool crc, bool markers);
-  /// Whether another frame may join the batch.
-  bool has_room() const noexcept;
+  /// Whether another frame may join the batch. `in_message`: it continues the message of the last frame.
+  bool has_room(bool in_message = false) const noexcept;
 
   // A frame takes one call of begin(), at most kMaxGather calls of payload(), and one call of end().
   /// Begins a frame. `payload` is the number of bytes that the calls of payload() will add. `extra` holds at most 64
@@ -59,15 +59,15 @@ class FpduWriter {
 
  private:
   static constexpr std::size_t kMaxVectors = 512;
-  // A batch has room for another frame until it has this many bytes. A Read Response of 1 MiB takes one batch. If
-  // markers are in use, all bytes of the batch are copied, and it is smaller.
-  static constexpr std::size_t kMaxOctets = 1024u << 10;
-  static constexpr std::size_t kMaxMarkedOctets = 256u << 10;
+  // A batch has room for another message until it has kMaxOctets bytes, because work completes when its whole batch has
+  // been written. A message that has begun may continue up to kMaxLongOctets, so that one of 1 MiB takes one batch.
+  // Exception: if markers are in use, all bytes are copied, and the limit is always kMaxOctets.
+  static constexpr std::size_t kMaxOctets = 256u << 10;
+  static constexpr std::size_t kMaxLongOctets = 1024u << 10;
   // An upper bound, in bytes, for the parts of one frame that are copied to glue_ if markers are not in use: the length
   // field, the header, `extra`, the pad and the CRC.
   static constexpr std::size_t kGlue = 128;
 
-  std::size_t max_octets() const noexcept { return markers_ ? kMaxMarkedOctets : kMaxOctets; }
   void emit(Octets octets, bool covered) noexcept;
   void emit_marker() noexcept;
   std::vector<std::byte> copy_pending(std::size_t count);

@@ -16,7 +16,7 @@ class FrameSource {
   void demand_empty_write() noexcept { empty_write_due_ = true; }
   /// Adds frames to `writer` until it is full or there is nothing to send.
   void fill(FpduWriter& writer) noexcept {
-    while (writer.has_room() && add_frame(writer)) {
+    while (writer.has_room(sending_ != Sending::nothing) && add_frame(writer)) {
     }
   }
 

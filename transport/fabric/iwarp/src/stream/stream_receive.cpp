@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one read is pending at a time, into the buffers that FpduReader plans. Up to kReadsInARow further reads
-// follow at once, as long as reads fill these buffers completely or linger() finds more data. The reader reports
+// Operation: one read is pending at a time, into the buffers that FpduReader plans. Further reads follow at once, within
+// the limits below, as long as reads fill these buffers completely or linger() finds more data. The reader reports
 // segments, which are checked before they are placed [5041-7.1-a] [5041-7.1-b] and delivered when they are complete.
 // Ownership: during placement a posted receive, a Read or a pinned window keeps the memory valid.
 // Error handling: a fault is answered by a Terminate. With CRCs, a fault in a header is answered only if the CRC of the
@@ -13,9 +13,10 @@ namespace rpcrdma::fabric::iwarp {
 namespace {
 
 constexpr std::uint8_t kOpcodes = 8;
-/// The maximum number of further reads that one read handler makes. After these reads, other handlers of the event loop
-/// run.
+/// One read handler makes at most this many further reads, and none after it has received kBytesInARow bytes: a message
+/// of 1 MiB and some small ones. Then other handlers of the event loop run.
 constexpr int kReadsInARow = 16;
+constexpr std::size_t kBytesInARow = 1280u << 10;
 
 /// [5040-4.1-b] [5041-4.1-a] The values that the header of a segment must have for one opcode: the T flag and, if the
 /// segment is untagged, the queue number. kForms has one entry for each opcode, in the order of the opcodes.
@@ -58,12 +59,14 @@ void Stream::on_read(error_code error, std::size_t count) {
   linger_.begin();
   ++fabric_->counters.wakeups;
   received(error, count);
-  for (int left = kReadsInARow; state_.reads() && left > 0; --left) {
+  std::size_t total = count;
+  for (int left = kReadsInARow; state_.reads() && left > 0 && total < kBytesInARow; --left) {
     // If the last read filled its buffers, more data usually follows. This loop then reads again without a turn of the
     // event loop.
     const bool more = count == planned_ ? read_now(error, count) : linger(error, count);
     if (!more) break;
     received(error, count);
+    total += count;
   }
   if (state_.reads()) read();
 }
