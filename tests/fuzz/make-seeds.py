@@ -244,8 +244,29 @@ def get_tree():
     yield "long_name", b"\0" + entry(b"x" * 20, flags=last | LONG)
 
 
+def read_response():
+    def response(*frames, blocks=62, flags=0, slices=255):
+        """Frames of these sizes; a negative one is that of a Send."""
+        sizes = [abs(size) // 2 | (0x8000 if size < 0 else 0) for size in frames]
+        return bytes([blocks << 2 | flags, slices]) + struct.pack(f">{len(sizes)}H", *sizes)
+
+    usual = [60000] * 9
+    mixed = [60000, 60000, -100, 60000, 10, 64000, -60000, 60000, 60000, 9000, 60000, 60000, 60000]
+    yield "usual", response(*usual)
+    yield "usual_crc", response(*usual, flags=1)
+    yield "usual_slices", response(*usual, slices=40)
+    yield "mixed", response(*mixed)
+    yield "mixed_crc", response(*mixed, flags=1, slices=90)
+    yield "mixed_markers", response(*mixed, flags=3)
+    yield "growing", response(20000, 20006, 30000, 40000, 64000, 64000, 64000)
+    yield "send_after_each", response(*[60000, -100] * 8)
+    yield "pairs", response(*[30000, 30000, -40] * 6)
+    yield "unfinished", response(60000, 60000, -64000)
+    yield "bytes", response(9000, -8, 20, 9000, slices=0, blocks=3)
+
+
 def main():
-    for target in (rpc_message, nfs3, url, export_spec, config, get_tree, responder, requester):
+    for target in (rpc_message, nfs3, url, export_spec, config, get_tree, responder, requester, read_response):
         write(target.__name__, target())
     write("mount3", typed(MOUNT3))
 

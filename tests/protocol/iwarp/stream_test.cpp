@@ -363,9 +363,8 @@ class LargeResponse : public Stream {
   }
   bool placed(std::uint32_t size) { return has_pattern(memory().part(kSink, size).octets(), 3); }
 
-  std::uint32_t sent_ = 0;
-
  private:
+  std::uint32_t sent_ = 0;
   iwarp::ReadRequest request_;
   Bytes data_ = Bytes(kSize);
 };
@@ -381,7 +380,6 @@ TEST_F(LargeResponse, ArrivesInSegmentsOfSeveralSizes) {
   peer_.send(stream);
   ASSERT_TRUE(until([&] { return node().log.size() == 2 || node().disconnected; }));
   EXPECT_EQ(node().tags(), (std::vector<int>{2, 1}));
-  EXPECT_EQ(sent_, kSize);
   EXPECT_TRUE(all_are(memory().part(0, 100).octets(), std::byte{0x22}));
   EXPECT_TRUE(placed(kSize));
   EXPECT_TRUE(all_are(memory().part(kSink + kSize, 1000).octets(), std::byte{0xee}));

@@ -18,7 +18,8 @@ constexpr std::size_t kMaxScratch = 147456;
 /// usually sends no more small frames than calls are in progress: at most 32 with the default credits.
 constexpr std::size_t kGuarded = 32;
 /// Every frame has at least this many bytes: the length field and the shortest DDP header, that of a tagged segment.
-/// While a large frame is expected, a read puts at most this many bytes of the next frame into the scratch buffer.
+/// While a large frame is expected, a read puts at most this many bytes of each following frame into the scratch
+/// buffer.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
 /// What a read takes between two large payloads at most: pad and CRC of one frame, and the first bytes of the next one.
 constexpr std::size_t kMaxGap = 3 + kFpduCrcSize + kFirst;
@@ -93,15 +94,15 @@ std::size_t FpduReader::until_large() const noexcept {
 }
 
 /// Called when the header of a frame has arrived. Sets large_ for this frame. smalls_ counts the small frames since the
-/// last large one, but not beyond kGuarded. A large frame resets smalls_ and scratch_size_. A large frame directly
-/// after one of the same size would have been expected, and so sets expecting_.
+/// last large one, but not beyond kGuarded. A large frame resets smalls_ and scratch_size_. It sets expecting_ if the
+/// frame before it gave reason to expect it.
 void FpduReader::note_header() noexcept {
   large_ = remaining_ >= kLargePayload;
   if (!large_) {
     if (smalls_ < kGuarded) ++smalls_;
     return;
   }
-  if (smalls_ == 0 && ulpdu_length_ == last_large_) expecting_ = true;
+  if (rest_ != 0 && smalls_ == 0 && ulpdu_length_ == last_large_) expecting_ = true;
   last_large_ = ulpdu_length_;
   smalls_ = 0;
   scratch_size_ = kMinScratch;
@@ -119,8 +120,8 @@ void FpduReader::filled(std::size_t count) noexcept {
     } else if (state_ == State::payload && target_ == octets.data() && remaining_ == buffer->size()) {
       placed(octets.size());
     } else {
-      expecting_ = false;
       consume(gather(buffer, count));
+      expecting_ = false;
       return;
     }
     count -= octets.size();
@@ -132,12 +133,8 @@ void FpduReader::filled(std::size_t count) noexcept {
 /// was planned for the payload of an expected frame, but another frame has arrived.
 Octets FpduReader::gather(Plan::const_iterator buffer, std::size_t count) noexcept {
   std::byte* const begin = scratch_.get() + kGaps;
-  for (std::byte* at = begin; at != begin + count; ++buffer) {
-    const std::size_t n = std::min(buffer->size(), static_cast<std::size_t>(begin + count - at));
-    std::memcpy(at, buffer->data(), n);
-    at += n;
-  }
-  return {begin, count};
+  const std::span rest(&*buffer, static_cast<std::size_t>(plan_.cend() - buffer));
+  return {begin, boost::asio::buffer_copy(boost::asio::buffer(begin, count), rest)};
 }
 
 /// Doubles the number of bytes that the next read may put into the scratch buffer, which is empty. The number stays the

@@ -26,9 +26,9 @@ struct Target {
 class SegmentSink {
  public:
   /// Called when the header of a segment with `payload` bytes of payload has arrived. Returns the memory into which the
-  /// reader puts the payload. This memory must stay valid until on_segment_end() is called, and the `rest` after it
-  /// until the call of filled() has returned in which the last segment of the message ends. Exception:
-  /// on_framing_error() or stop() ends the use of both.
+  /// reader puts the payload. This memory must stay valid until on_segment_end(), and the `rest` after it until
+  /// on_segment_end() of the last segment of the message. on_framing_error() ends both, and so does stop(), once the
+  /// owner has cancelled a pending read.
   virtual Target on_segment(const DdpHeader& header, std::uint32_t payload) noexcept = 0;
   /// The segment is complete and, with CRCs, its CRC is correct.
   virtual void on_segment_end() noexcept = 0;
@@ -45,16 +45,16 @@ class SegmentSink {
 ///
 /// Operation. plan() returns the buffers for the next read of the socket, and filled() takes the number of bytes read.
 /// While a payload arrives, the first buffer of the plan is the rest of the target of this payload. All other bytes,
-/// except those of expected frames, are read into a scratch buffer. filled() consumes the whole content of the scratch
-/// buffer, which is therefore empty between two reads. If this side requested markers, all bytes are read into the
-/// scratch buffer. The CRC is computed where the bytes lie. A payload is therefore placed before its CRC is checked,
-/// and delivered after the check.
+/// except the payloads of expected frames, are read into a scratch buffer. filled() consumes the whole content of the
+/// scratch buffer, which is therefore empty between two reads. If this side requested markers, all bytes are read into
+/// the scratch buffer. The CRC is computed where the bytes lie. A payload is therefore placed before its CRC is
+/// checked, and delivered after the check.
 ///
 /// Expected frames. If later segments of the same message follow a large payload (Target::rest), the plan also has
-/// buffers for up to kExpected frames that are expected to carry them, each with as much payload as this one. One read
-/// can then take several large frames. If other bytes arrive in the place of an expected payload, they are copied from
-/// there to the scratch buffer before they are consumed. The reader then expects frames again only when two frames of
-/// the same size have followed each other.
+/// buffers for up to kExpected frames that are expected to carry them, each with as much payload as this one, the last
+/// one possibly with less. One read can then take several large frames. If other bytes arrive in the place of an
+/// expected payload, they are copied from there to the scratch buffer before they are consumed. The reader then expects
+/// no frames until two large frames of the same size arrive in a row.
 ///
 /// Size of a read. A payload that is read into the scratch buffer must be copied to its target, which is slow for a
 /// large payload. Therefore the reader expects another large frame until kGuarded small frames have followed the last

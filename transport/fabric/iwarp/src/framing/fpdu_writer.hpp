@@ -60,7 +60,8 @@ class FpduWriter {
  private:
   static constexpr std::size_t kMaxVectors = 512;
   // A batch has room for another message until it has kMaxOctets bytes, because work completes when its whole batch has
-  // been written. A message that has begun may continue up to kMaxLongOctets, so that one of 1 MiB takes one batch.
+  // been written. A message that has begun may continue up to kMaxLongOctets: one of 1 MiB, in frames of the
+  // greatest size, takes one batch.
   // Exception: if markers are in use, all bytes are copied, and the limit is always kMaxOctets.
   static constexpr std::size_t kMaxOctets = 256u << 10;
   static constexpr std::size_t kMaxLongOctets = 1024u << 10;

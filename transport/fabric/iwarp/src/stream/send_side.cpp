@@ -220,9 +220,7 @@ Placement SendSide::place_response(const DdpHeader& header, std::uint32_t payloa
   if (header.offset != work.sent || payload > left) return refused(terminate::kBounds);
   if (header.last && payload != left) return refused(terminate::kBounds);
   if (payload == 0) return {};
-  Placement placement{work.gather.front().data + work.sent};
-  placement.rest = left - payload;
-  return placement;
+  return {.at = work.gather.front().data + work.sent, .rest = left - payload};
 }
 
 void SendSide::response_placed(const DdpHeader& header, std::uint32_t payload) noexcept {

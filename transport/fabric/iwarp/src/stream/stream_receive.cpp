@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one read is pending at a time, into the buffers that FpduReader plans. Further reads follow at once, within
-// the limits below, as long as reads fill these buffers completely or linger() finds more data. The reader reports
-// segments, which are checked before they are placed [5041-7.1-a] [5041-7.1-b] and delivered when they are complete.
+// Operation: one read is pending at a time, into the buffers that FpduReader plans. Further reads follow at once,
+// within the limits below, as long as reads fill these buffers completely or linger() finds more data. The reader
+// reports segments, which are checked before they are placed [5041-7.1-a] [5041-7.1-b] and delivered when they are
+// complete.
 // Ownership: during placement a posted receive, a Read or a pinned window keeps the memory valid.
 // Error handling: a fault is answered by a Terminate. With CRCs, a fault in a header is answered only if the CRC of the
 // segment is correct.
@@ -13,8 +14,8 @@ namespace rpcrdma::fabric::iwarp {
 namespace {
 
 constexpr std::uint8_t kOpcodes = 8;
-/// One read handler makes at most this many further reads, and none after it has received kBytesInARow bytes: a message
-/// of 1 MiB and some small ones. Then other handlers of the event loop run.
+/// One read handler makes at most this many further reads, and none once it has received kBytesInARow bytes, which is
+/// room for a message of 1 MiB and some small ones. Then other handlers of the event loop run.
 constexpr int kReadsInARow = 16;
 constexpr std::size_t kBytesInARow = 1280u << 10;
 
@@ -60,13 +61,12 @@ void Stream::on_read(error_code error, std::size_t count) {
   ++fabric_->counters.wakeups;
   received(error, count);
   std::size_t total = count;
-  for (int left = kReadsInARow; state_.reads() && left > 0 && total < kBytesInARow; --left) {
+  for (int left = kReadsInARow; state_.reads() && left > 0 && total < kBytesInARow; --left, total += count) {
     // If the last read filled its buffers, more data usually follows. This loop then reads again without a turn of the
     // event loop.
     const bool more = count == planned_ ? read_now(error, count) : linger(error, count);
     if (!more) break;
     received(error, count);
-    total += count;
   }
   if (state_.reads()) read();
 }
