@@ -246,13 +246,13 @@ def get_tree():
 
 def read_response():
     def response(*frames, blocks=62, flags=0, slices=255):
-        """Frames of these sizes; a negative one is that of a Send."""
+        """Frames of these sizes, one byte longer if `slices` is odd; a negative size is that of a Send."""
         sizes = [abs(size) // 2 | (0x8000 if size < 0 else 0) for size in frames]
         return bytes([blocks << 2 | flags, slices]) + struct.pack(f">{len(sizes)}H", *sizes)
 
     usual = [60000] * 9
     mixed = [60000, 60000, -100, 60000, 10, 64000, -60000, 60000, 60000, 9000, 60000, 60000, 60000]
-    yield "usual", response(*usual)
+    yield "usual", response(*usual, slices=254)
     yield "usual_crc", response(*usual, flags=1)
     yield "usual_slices", response(*usual, slices=40)
     yield "mixed", response(*mixed)

@@ -120,8 +120,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool markers = (data[0] & 2) != 0;
   Stream stream((data[0] >> 2) * std::size_t{8192}, crc, markers);
   for (std::size_t at = 2; at + 1 < size && stream.frames < kMaxFrames; at += 2) {
-    // 15 bits of the size, in steps of two bytes, and one bit that tells a Send from a segment.
-    const std::size_t count = ((data[at] & 0x7fu) << 8 | data[at + 1]) * std::size_t{2};
+    // 15 bits of the size, in steps of two bytes, and one bit that tells a Send from a segment. With an odd slice, all
+    // sizes are odd.
+    const std::size_t count = ((data[at] & 0x7fu) << 8 | data[at + 1]) * std::size_t{2} + (data[1] & 1);
     if ((data[at] & 0x80) != 0)
       stream.send(std::min(count, kMaxMulpdu - kUntaggedHeaderSize));
     else

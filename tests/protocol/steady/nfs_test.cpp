@@ -36,7 +36,8 @@ class SteadyNfs : public testing::Test {
     });
     EXPECT_TRUE(run_until(context_, [&endpoint] { return endpoint.port() != 0; }));
     complete(prepare(endpoint));
-    // No call needs the I/O thread, but all threads are counted, and on a busy machine it may begin only now.
+    // No call uses the I/O thread. But the allocations of all threads are counted, and on a busy machine this thread
+    // may begin late, and allocates then.
     while (io_.idle() == 0) std::this_thread::yield();
   }
   ~SteadyNfs() override {

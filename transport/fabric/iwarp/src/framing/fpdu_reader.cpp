@@ -122,6 +122,7 @@ void FpduReader::filled(std::size_t count) noexcept {
     } else {
       consume(gather(buffer, count));
       expecting_ = false;
+      last_large_ = 0;  // that of a frame that was copied
       return;
     }
     count -= octets.size();
