@@ -110,17 +110,18 @@ void FpduReader::note_header() noexcept {
 
 void FpduReader::filled(std::size_t count) noexcept {
   const bool full = !on_guard() && count == boost::asio::buffer_size(plan_);
-  for (auto buffer = plan_.cbegin(); count != 0 && state_ != State::stopped; ++buffer) {
-    const Octets octets(static_cast<const std::byte*>(buffer->data()), std::min(count, buffer->size()));
-    const bool in_scratch = (plan_.cend() - buffer) % 2 != 0;
+  for (std::size_t i = 0; count != 0 && state_ != State::stopped; ++i) {
+    const boost::asio::mutable_buffer& buffer = plan_[i];
+    const Octets octets(static_cast<const std::byte*>(buffer.data()), std::min(count, buffer.size()));
+    const bool in_scratch = (plan_.size() - i) % 2 != 0;
     if (in_scratch && markers_) {
       consume_with_markers(octets);
     } else if (in_scratch) {
       consume(octets);
-    } else if (state_ == State::payload && target_ == octets.data() && remaining_ == buffer->size()) {
+    } else if (state_ == State::payload && target_ == octets.data() && remaining_ == buffer.size()) {
       placed(octets.size());
     } else {
-      consume(gather(buffer, count));
+      consume(gather(i, count));
       expecting_ = false;
       last_large_ = 0;  // that of a frame that was copied
       return;
@@ -130,11 +131,11 @@ void FpduReader::filled(std::size_t count) noexcept {
   if (full && !on_guard() && state_ != State::stopped) grow();
 }
 
-/// Copies the last `count` bytes of a read, which begin in `buffer`, to the scratch buffer. To be called if `buffer`
-/// was planned for the payload of an expected frame, but another frame has arrived.
-Octets FpduReader::gather(Plan::const_iterator buffer, std::size_t count) noexcept {
+/// Copies the last `count` bytes of a read, which begin in buffer `first` of the plan, to the scratch buffer. To be
+/// called if this buffer was planned for the payload of an expected frame, but another frame has arrived.
+Octets FpduReader::gather(std::size_t first, std::size_t count) noexcept {
   std::byte* const begin = scratch_.get() + kGaps;
-  const std::span rest(&*buffer, static_cast<std::size_t>(plan_.cend() - buffer));
+  const auto rest = std::span(plan_.data(), plan_.size()).subspan(first);
   return {begin, boost::asio::buffer_copy(boost::asio::buffer(begin, count), rest)};
 }
 

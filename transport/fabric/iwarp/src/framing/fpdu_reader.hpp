@@ -93,7 +93,7 @@ class FpduReader {
   enum class State : std::uint8_t { header, payload, trailer, stopped };
 
   void expect_frames() noexcept;
-  Octets gather(Plan::const_iterator buffer, std::size_t count) noexcept;
+  Octets gather(std::size_t first, std::size_t count) noexcept;
   void consume(Octets octets) noexcept;
   void consume_with_markers(Octets octets) noexcept;
   bool on_guard() const noexcept;
