@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A peer's stream after the MPA set-up. The first byte of the input selects CRC, markers, and the slices in which the
 // reader receives the stream. The delivered data must not depend on the slices.
-#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "framing/fpdu_reader.hpp"
+#include "support/feed_reader.hpp"
 #include "wire/read_request.hpp"
 
 namespace {
@@ -20,18 +19,7 @@ class Sink final : public SegmentSink {
   Sink(bool crc, bool markers) : reader_(*this) { reader_.start(crc, markers); }
 
   void feed(Octets bytes, std::size_t step) {
-    while (!bytes.empty() && !failed_) {
-      std::size_t left = std::min(step, bytes.size());
-      std::size_t filled = 0;
-      for (const boost::asio::mutable_buffer& buffer : reader_.plan()) {
-        const std::size_t n = std::min(left, buffer.size());
-        if (n != 0) std::memcpy(buffer.data(), bytes.data() + filled, n);
-        filled += n;
-        left -= n;
-      }
-      bytes = bytes.subspan(filled);
-      reader_.filled(filled);
-    }
+    test::feed_reader(reader_, bytes, [step] { return step; });
   }
   bool operator==(const Sink& other) const {
     return failed_ == other.failed_ && delivered_ == other.delivered_ && log_ == other.log_;

@@ -4,11 +4,11 @@
 // makes one frame. The received data must be that of the Response, and no byte after the sink may change.
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "framing/fpdu_reader.hpp"
 #include "framing/fpdu_writer.hpp"
+#include "support/feed_reader.hpp"
 #include "support/pattern.hpp"
 
 namespace {
@@ -97,21 +97,6 @@ struct Stream {
   std::uint32_t sends_ = 0;
 };
 
-void receive(FpduReader& reader, Octets stream, std::size_t slice) {
-  while (!stream.empty()) {
-    std::size_t left = std::min(slice, stream.size());
-    std::size_t filled = 0;
-    for (const boost::asio::mutable_buffer& buffer : reader.plan()) {
-      const std::size_t n = std::min(left, buffer.size());
-      if (n != 0) std::memcpy(buffer.data(), stream.data() + filled, n);
-      filled += n;
-      left -= n;
-    }
-    stream = stream.subspan(filled);
-    reader.filled(filled);
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -131,7 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Sink sink((data[0] >> 2) * std::size_t{8192});
   FpduReader reader(sink);
   reader.start(crc, markers);
-  receive(reader, stream.bytes, 1 + data[1] * std::size_t{2048});
+  test::feed_reader(reader, stream.bytes, [&] { return 1 + data[1] * std::size_t{2048}; });
   check(sink.whole == stream.frames && reader.between_frames());
   sink.finish(stream.sent);
   return 0;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Runs the frame reader and writer of the iWARP stack on bytes in memory.
-#include <algorithm>
-#include <cstring>
 #include <optional>
 #include <vector>
 
 #include "framing/fpdu_reader.hpp"
 #include "framing/fpdu_writer.hpp"
+#include "support/feed_reader.hpp"
 #include "support/hex.hpp"
 
 namespace rpcrdma::fabric::iwarp {
@@ -26,18 +25,7 @@ class Collector final : public SegmentSink {
 
   /// Feeds the stream in slices of at most `step` bytes, as a socket would.
   void feed(Octets octets, std::size_t step) {
-    while (!octets.empty() && !error) {
-      std::size_t left = std::min(step, octets.size());
-      std::size_t filled = 0;
-      for (const boost::asio::mutable_buffer& buffer : reader_.plan()) {
-        const std::size_t n = std::min(left, buffer.size());
-        if (n != 0) std::memcpy(buffer.data(), octets.data() + filled, n);
-        filled += n;
-        left -= n;
-      }
-      octets = octets.subspan(filled);
-      reader_.filled(filled);
-    }
+    test::feed_reader(reader_, octets, [step] { return step; });
   }
   bool between_frames() const { return reader_.between_frames(); }
 

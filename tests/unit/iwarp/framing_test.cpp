@@ -2,13 +2,12 @@
 // FpduWriter and FpduReader, separately and connected to each other.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <functional>
 #include <optional>
 #include <random>
 
 #include "framing/fpdu_reader.hpp"
 #include "framing/fpdu_writer.hpp"
+#include "support/feed_reader.hpp"
 #include "support/hex.hpp"
 #include "support/pattern.hpp"
 
@@ -50,23 +49,8 @@ struct Kept final : SegmentSink {
   bool drop = false;
 };
 
-/// Feeds `stream` into the buffers of the reader, as a socket would, at most slice() bytes at a time.
-void feed(FpduReader& reader, Octets stream, const std::function<std::size_t()>& slice) {
-  while (!stream.empty()) {
-    std::size_t left = std::min(stream.size(), std::max<std::size_t>(slice(), 1));
-    std::size_t done = 0;
-    for (const auto& buffer : reader.plan()) {
-      const std::size_t n = std::min(left, buffer.size());
-      std::memcpy(buffer.data(), stream.data() + done, n);
-      done += n;
-      left -= n;
-    }
-    stream = stream.subspan(done);
-    reader.filled(done);
-  }
-}
 void feed(FpduReader& reader, Octets stream, std::size_t slice = 1u << 30) {
-  feed(reader, stream, [slice] { return slice; });
+  test::feed_reader(reader, stream, [slice] { return slice; });
 }
 
 Bytes frame(bool crc, bool markers, std::uint32_t count) {
@@ -202,7 +186,7 @@ TEST_P(FramingWays, RoundTrip) {
         writer.payload(Octets(payload).subspan(size / 3, size - size / 3));
         writer.end();
       }
-      feed(reader, writer.drain(), [&] { return random() % largest_slice + 1; });
+      test::feed_reader(reader, writer.drain(), [&] { return random() % largest_slice + 1; });
     }
     ASSERT_EQ(kept.whole(), sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -543,7 +527,7 @@ TEST_P(FramingWays, SegmentsThatWereNotExpected) {
     FpduReader reader(reading);
     reader.start(GetParam().crc, GetParam().markers);
     const std::size_t largest_slice = std::size_t{1} << (4 + below(17));
-    feed(reader, response.take(), [&] { return below(largest_slice) + 1; });
+    test::feed_reader(reader, response.take(), [&] { return below(largest_slice) + 1; });
     ASSERT_EQ(reading.whole, frames + sends.size());
     EXPECT_FALSE(reading.error);
     EXPECT_TRUE(reader.between_frames());
